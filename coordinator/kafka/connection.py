@@ -17,6 +17,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
 from coordinator.errors import UnknownTopicError
+from coordinator.kafka import internals
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.errors import explained, is_refusal, unreachable, unusable_settings
 from coordinator.subscription import TopicPartition
@@ -142,7 +143,7 @@ def open_client(
         raise unusable_settings(error, servers_of(own)) from None
     # kafka-python 3.0.12 does not pass on this setting; without it a deleted topic would be created again, empty.
     manager.cluster.config["allow_auto_create_topics"] = settings.get("allow_auto_create_topics", False)
-    _request_first(manager, topics)
+    internals.request_first(manager, topics)
     client = KafkaNetClient(net, manager)
     try:
         return kind(**{**own, "kafka_client": lambda **_: client}), manager
@@ -152,16 +153,6 @@ def open_client(
             raise unusable_settings(error, servers_of(own)) from None
         timeout_s = settings["bootstrap_timeout_ms"] / 1000
         raise unreachable(servers_of(own), timeout_s, manager.last_failure or error) from None
-
-
-def _request_first(manager: KafkaConnectionManager, topics: Iterable[str]) -> None:
-    """Name topics in the first request for metadata. kafka-python sends the second one only 100 ms later.
-
-    Its own `set_topics` would connect at once, without a timeout. If another version lacks the private name, the second
-    request asks for them.
-    """
-    if hasattr(manager.cluster, "_topics"):
-        manager.cluster._topics = set(topics)  # noqa: SLF001
 
 
 def servers_of(kafka: Mapping[str, object]) -> str:

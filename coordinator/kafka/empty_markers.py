@@ -2,8 +2,7 @@
 
 The cleaner keeps the last batch of each producer that may be alive, even without a record. kafka-python reads the first
 record of every batch of markers without a check. So under read_committed it would never get past an empty batch. Java's
-client does check. `PartitionRecords` and its method are private names: if another version lacks them, `install` changes
-nothing.
+client does check.
 """
 
 from functools import cache
@@ -11,12 +10,12 @@ from typing import Any
 
 from kafka import KafkaConsumer
 
+from coordinator.kafka import internals
+
 
 def install(consumer: KafkaConsumer) -> None:
     """Let `consumer` pass such batches."""
-    fetcher = getattr(consumer, "_fetcher", None)
-    if hasattr(fetcher, "PartitionRecords"):
-        fetcher.PartitionRecords = passing(fetcher.PartitionRecords)  # type: ignore[union-attr]
+    internals.replace_parser(consumer, passing)
 
 
 @cache

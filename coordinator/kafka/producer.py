@@ -18,6 +18,7 @@ from kafka.producer.future import FutureRecordMetadata
 
 from coordinator.dead_letter import Header
 from coordinator.errors import CoopKafkaError
+from coordinator.kafka import internals
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import BACKOFF_MS, FIRST_CONTACT_MS, open_client, servers_of
 from coordinator.kafka.errors import explained, not_written
@@ -103,10 +104,8 @@ class RecordProducer:
         """
         to = KafkaTopicPartition(*record.to)
         self.partitions(to.topic)  # kafka-python sends to leaders of the topics that it was asked for
-        future, *_ = self.kafka._accumulator.append(  # noqa: SLF001
-            to, record.timestamp_ms, record.key, record.value, _Headers(record.headers)
-        )
-        self.kafka._sender.wakeup()  # noqa: SLF001
+        fields = record.timestamp_ms, record.key, record.value
+        future = internals.append(self.kafka, to, fields, _Headers(record.headers))
         self._unsent.append((record, future))
         self._unsent_bytes += record.size + _OVERHEAD
         if self._unsent_bytes > MOST_UNSENT:
@@ -125,7 +124,7 @@ class RecordProducer:
     def close(self) -> None:
         """End it. Records that were not flushed may be written or not."""
         if self._unsent:
-            self.kafka._sender.force_close()  # noqa: SLF001 - else `close` would wait for them
+            internals.drop_unsent(self.kafka)
         with suppress(KafkaError):
             self.kafka.close(timeout=10)
 

@@ -15,6 +15,7 @@ from kafka import TopicPartition as KafkaTopicPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
+from coordinator.kafka import internals
 from coordinator.kafka.errors import not_committed
 from coordinator.kafka.producer import Outgoing, RecordProducer
 from coordinator.subscription import TopicPartition
@@ -35,9 +36,7 @@ class TransactionalProducer(RecordProducer):
 
     def send(self, record: Outgoing) -> None:
         """As `RecordProducer.send`, within a transaction."""
-        self.kafka._transaction_manager.maybe_add_partition_to_transaction(  # noqa: SLF001
-            KafkaTopicPartition(*record.to)
-        )
+        internals.join_transaction(self.kafka, KafkaTopicPartition(*record.to))
         super().send(record)
 
     @contextmanager

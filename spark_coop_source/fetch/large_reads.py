@@ -1,17 +1,17 @@
 """Lets kafka-python read from a broker in large pieces instead of 4 KiB.
 
-With 4 KiB, half of the CPU time of fetching goes to these calls, and to the join of their results. `_build_transport`
-and `_sock` are private names of kafka-python. If another version lacks them, `install` changes nothing, and fetching is
-slower.
+With 4 KiB, half of the CPU time of fetching goes to these calls, and to the join of their results. If another version
+of kafka-python lacks the private names, `install` changes nothing, and fetching is slower.
 """
 
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import kafka
 from kafka import KafkaConsumer
+
+from coordinator.kafka import internals
 
 log = logging.getLogger(__name__)
 
@@ -50,17 +50,7 @@ class LargeReads:
 
 def install(consumer: KafkaConsumer) -> bool:
     """Let connections that `consumer` opens from now on read large pieces; False if kafka-python does not allow it."""
-    manager = getattr(consumer, "_manager", None)
-    build: Callable[..., Awaitable[Any]] | None = getattr(manager, "_build_transport", None)
-    if build is None:
+    if not internals.replace_sockets(consumer, LargeReads):
         log.warning("kafka-python %s reads in pieces of its own size: fetching is slower", kafka.__version__)
         return False
-
-    async def built(*node: Any, **how: Any) -> Any:
-        transport = await build(*node, **how)
-        if hasattr(transport, "_sock"):
-            transport._sock = LargeReads(transport._sock)  # noqa: SLF001
-        return transport
-
-    manager._build_transport = built  # type: ignore[union-attr]  # noqa: SLF001
     return True

@@ -7,19 +7,18 @@ request has about the bytes of the missing offsets. The record batches of the la
     stretch    |==========================|
     requests   |first|------ the rest ------|         then none
 
-`_fetcher`, its `config` and `_fetchable_partitions` are private names of kafka-python. `setup.cfg` allows only the
-minor version that was tested with them. Knows offsets and sizes; nothing of the content of a record.
+Knows offsets and sizes; nothing of the content of a record.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
+from coordinator.kafka import internals
 from coordinator.ranges import OFFSET_MAX
 from spark_coop_source.decode.record_batch_v2 import RawBatch
 from spark_coop_source.fetch.raw_batches import HEAD
@@ -68,8 +67,7 @@ _seen: WeakKeyDictionary[KafkaConsumer, dict[TopicPartition, Sizes | None]] = We
 def limit(consumer: KafkaConsumer, ends: Mapping[TopicPartition, int]) -> "Needed":
     """Let `consumer` request these partitions up to these offsets, and others without an end, until the next call."""
     needed = Needed(consumer, ends)
-    fetcher: Any = consumer._fetcher  # noqa: SLF001
-    fetcher._fetchable_partitions = needed.partitions  # noqa: SLF001
+    internals.replace_fetchable(consumer, needed.partitions)
     return needed
 
 
@@ -77,7 +75,7 @@ class Needed:
     """What the requests of one consumer have to bring."""
 
     def __init__(self, consumer: KafkaConsumer, ends: Mapping[TopicPartition, int]) -> None:
-        self._fetcher: Any = consumer._fetcher  # noqa: SLF001
+        self._fetcher = internals.fetcher_of(consumer)
         self._most = int(consumer.config["max_partition_fetch_bytes"])
         self._ends = ends
         self._seen = _seen.setdefault(consumer, {})
@@ -89,7 +87,7 @@ class Needed:
     def partitions(self) -> list[TopicPartition]:
         """kafka-python's `_fetchable_partitions`, which it calls before each request."""
         fetcher = self._fetcher
-        missing = {at: self._missing(at) for at in type(fetcher)._fetchable_partitions(fetcher)}  # noqa: SLF001
+        missing = {at: self._missing(at) for at in internals.fetchable(fetcher)}
         wanted = [at for at, offsets in missing.items() if offsets > 0]
         if wanted:
             size = max(self._bytes(at, missing[at]) for at in wanted)
@@ -97,7 +95,7 @@ class Needed:
         return wanted
 
     def _missing(self, at: TopicPartition) -> int:
-        return self._ends.get(at, OFFSET_MAX) - int(self._fetcher._subscriptions.assignment[at].position.offset)  # noqa: SLF001
+        return self._ends.get(at, OFFSET_MAX) - internals.fetch_offset(self._fetcher, at)
 
     def _bytes(self, at: TopicPartition, offsets: int) -> int:
         if at not in self._seen:

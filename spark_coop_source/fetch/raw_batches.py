@@ -24,6 +24,7 @@ from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
+from coordinator.kafka import internals
 from spark_coop_source.decode.record_batch_v2 import RawBatch
 from spark_coop_source.fetch import older_formats
 
@@ -48,7 +49,7 @@ def install(consumer: KafkaConsumer) -> bool:
         log.warning("kafka-python %s does not hand out record batches: reading is slower", kafka.__version__)
         older_formats.bound_codecs()
         return False
-    consumer._fetcher.PartitionRecords = _hooked(consumer._fetcher.PartitionRecords)  # noqa: SLF001
+    internals.replace_parser(consumer, _hooked)
     return True
 
 
@@ -83,14 +84,14 @@ class _Batches:
     records: MemoryRecords
 
     def next_batch(self) -> object:
-        wire = self.records._next_slice  # noqa: SLF001
+        wire = internals.next_batch_on_the_wire(self.records)
         if wire is not None and len(wire) > MAGIC_AT and wire[MAGIC_AT] < _V2:
             older_formats.check(wire)
         if wire is None or len(wire) < HEAD.size or wire[MAGIC_AT] != _V2:
             return self.records.next_batch()
         if wire[ATTRIBUTES_AT + 1] & _CONTROL:
             return self._control_batch(wire[ATTRIBUTES_AT + 1] & _CODEC)
-        self.records._cache_next()  # noqa: SLF001
+        internals.skip_batch(self.records)
         return _OneRecord(wire)
 
     def _control_batch(self, codec: int) -> object:
