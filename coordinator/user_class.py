@@ -58,5 +58,5 @@ def made(noun: str, name: str) -> object:
 def _unusable(noun: str, name: str, error: BaseException) -> InvalidOptionError:
     return InvalidOptionError(
         f"the {noun} {quoted(name)} cannot be created: {error_text(error)}",
-        "name an importable class as module:Class that needs no arguments",
+        "name a class as module:Class that needs no arguments, in a module on the driver's Python path",
     )

@@ -48,7 +48,7 @@ def assignor(name: str) -> Assignor:
         near = get_close_matches(name, NAMES, n=1)
         raise InvalidOptionError(
             f"assignor {quoted(name)} does not exist",
-            f"did you mean {near[0]}?" if near else f"choose one of {', '.join(NAMES)}, or your own as module:Class",
+            f"did you mean {near[0]}" if near else f"choose one of {', '.join(NAMES)}, or your own as module:Class",
         )
     return _checked(name, made("assignor", name))
 

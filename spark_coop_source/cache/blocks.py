@@ -225,6 +225,13 @@ def opened(most_bytes: int) -> Iterator[BlockCache | None]:
             _log_once(f"tasks on this host do not share fetched records: {error}")
             yield None
             return
+        if room < most_bytes:
+            _log_once(
+                f"the cache of this host gets {room >> 20} MiB, half of {folder.SHARED_MEMORY}, and not the "
+                f"{most_bytes >> 20} MiB of max.bytes.key.range.cache: tasks may fetch records again. Remedy: give a "
+                "container more shared memory (docker run --shm-size, Kubernetes an emptyDir with medium: Memory), or "
+                "lower the option"
+            )
         files.sweep(KEPT_S)
         yield BlockCache(files, min(most_bytes, room))
 

@@ -26,7 +26,8 @@ for _, before in ipairs(assigned_before) do
 end
 redis.call('DEL', KEYS[9])
 for i = 5, #ARGV, 2 do redis.call('HSET', KEYS[9], ARGV[i], ARGV[i + 1]) end
-event(KEYS[4], 'plan', 'generation ' .. generation .. ' by ' .. ARGV[3] .. ' for ' .. (#ARGV - 4) / 2 .. ' members')
+local by = ARGV[4] == '' and ARGV[3] or 'grouped, because ' .. ARGV[3] .. ' failed,'
+event(KEYS[4], 'plan', 'generation ' .. generation .. ' by ' .. by .. ' for ' .. (#ARGV - 4) / 2 .. ' members')
 if ARGV[4] == '' then
   redis.call('HDEL', META, 'failure')
 else

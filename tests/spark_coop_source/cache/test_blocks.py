@@ -246,8 +246,10 @@ def test_a_link_in_place_of_a_block_is_not_followed(cache: BlockCache, folder: P
     assert (tmp_path / "secret").read_bytes() == CONTENT
 
 
-def test_a_small_disk_is_never_filled_by_us(folder: Path) -> None:
+def test_a_small_disk_is_never_filled_by_us_and_named(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     disk = os.statvfs(folder.parent)
-    with opened(2**60) as cache:
-        assert cache is not None
-        assert cache.most_bytes == disk.f_frsize * disk.f_blocks // block_cache.SHARE_OF_DISK
+    for _ in range(3):
+        with opened(2**60) as cache:
+            assert cache is not None
+            assert cache.most_bytes == disk.f_frsize * disk.f_blocks // block_cache.SHARE_OF_DISK
+    assert len([message for message in caplog.messages if "give a container more shared memory" in message]) == 1
