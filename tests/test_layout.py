@@ -31,6 +31,14 @@ def file_of(module: str) -> Path:
     return TESTS / Path(module).parent / f"test_{Path(module).name}"
 
 
+def test_the_wheel_has_every_package() -> None:
+    """And one with another folder: PySpark finds the data source by its name."""
+    listed = re.search(r"^packages =\n((?:    .+\n)+)", (ROOT / "setup.cfg").read_text(), re.MULTILINE)
+    assert listed is not None
+    folders = {Path(module).parent.as_posix().replace("/", ".") for module in modules()}
+    assert set(listed[1].split()) == folders | {"pyspark_coop_kafka"}
+
+
 def test_every_test_file_lies_in_a_folder_with_a_counterpart_in_the_code() -> None:
     files = [f for f in TESTS.rglob("test_*.py") if f != Path(__file__)]
     of_code = [f for f in files if f.relative_to(TESTS).parts[0] not in OF_NO_FOLDER]
