@@ -75,7 +75,8 @@ def _ignore_signals() -> None:
 
 def _task_server(options: SourceOptions, ending: Service | None = None) -> TaskServer:
     towards = servers_of(options.kafka).split(",")
-    return TaskServer(towards, options.function_concurrency, ending, options.report_ports)
+    guessed = None if options.slots_given else options.slots
+    return TaskServer(towards, options.function_concurrency, ending, options.report_ports, guessed_slots=guessed)
 
 
 class GroupSession:

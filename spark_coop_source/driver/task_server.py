@@ -11,6 +11,7 @@ import secrets
 import socket
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from ipaddress import ip_address
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import Lock, Thread
 from time import monotonic
@@ -49,16 +50,24 @@ class TaskServer:
     """Serves the tasks of one reader. Its threads receive and answer; the reader's own calls the methods."""
 
     def __init__(
-        self, towards: Iterable[str], concurrency: int, ending: Ending | None = None, ports: Sequence[int] = (0,)
+        self,
+        towards: Iterable[str],
+        concurrency: int,
+        ending: Ending | None = None,
+        ports: Sequence[int] = (0,),
+        *,
+        guessed_slots: int | None = None,
     ) -> None:
         """`towards`: host:port of servers that executors also reach. The route to them decides the announced address.
 
         `concurrency`: threads of the user's function in each task. `ports`: the first free one is used; 0 is any.
+        `guessed_slots`: the cores of this host, if the user named no slots.
         """
         self._key = secrets.token_bytes(32)
         self._lock = Lock()
         self._latest = LatestReports(concurrency)  # guarded by the lock
         self._heard, self._unheard = False, 0
+        self._guessed_slots = guessed_slots
         self._ending = ending
         self._server: _Server | None = None
         try:
@@ -106,6 +115,17 @@ class TaskServer:
 
     # -- threads of connections --------------------------------------------------------------------
 
+    def heard_from(self, address: str) -> None:
+        """Warn once if tasks run on another host, and the slots are only the cores of this one."""
+        if self._guessed_slots is not None and address != self._host and not ip_address(address).is_loopback:
+            log.warning(
+                "tasks run on %s and perhaps on more hosts, and slots is %d, the cores of this host: executors beyond "
+                "them stay idle. Remedy: set slots to the number of tasks that all executors run at once.",
+                address,
+                self._guessed_slots,
+            )
+            self._guessed_slots = None
+
     def receive(self, text: bytes) -> bytes | None:
         """Take one message of a task; the answer, if it is a question."""
         self._heard = True
@@ -150,6 +170,7 @@ class _Connection(StreamRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # else a lost host keeps a thread
             while (text := server.next_text(self)) is not None:
                 self.connection.settimeout(None)  # a task may work on one record for hours
+                server.heard_from(self.client_address[0])
                 answer = server.receive(text)
                 if answer is not None:
                     self.wfile.write(server.framed(answer))

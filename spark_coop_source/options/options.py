@@ -65,6 +65,7 @@ class SourceOptions:
     most_uncompressed: int  # bytes that a compressed record batch may hold
     cache_bytes: int  # of shared memory on a host; 0: none
     slots: int
+    slots_given: bool  # else they are the cores of the driver's host
     capacity: int
     assignor: str  # a name of coordinator.assignors.registry
     copartition: tuple[str, ...]  # topics with the same lanes and owners; empty: none
@@ -166,6 +167,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         most_uncompressed=given.need(table.MOST_UNCOMPRESSED),
         cache_bytes=given.need(table.CACHE_BYTES),
         slots=slots,
+        slots_given=given.get(table.SLOTS) is not None,
         capacity=given.get(table.CAPACITY) or slots,
         assignor=given.need(table.ASSIGNOR),
         copartition=given.get(table.COPARTITION) or (),

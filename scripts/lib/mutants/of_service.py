@@ -287,7 +287,18 @@ FAULTS = (
     ),
     Fault(
         "an import takes the offsets of live consumers",
-        (Edit("coordinator/cli/move_commands.py", "            must_be_idle()\n", ""),),
+        (Edit("coordinator/cli/move_commands.py", "            sources.must_be_idle(found, name, cluster)\n", ""),),
         ("tests/coordinator/moving/test_importing.py",),
+    ),
+    Fault(
+        "an update of a share group replaces all that is known",
+        (
+            Edit(
+                "coordinator/moving/share_group.py",
+                "state = states.setdefault(tp, _State())",
+                "state = states[tp] = _State()",
+            ),
+        ),
+        ("tests/coordinator/moving/test_share_group.py",),
     ),
 )

@@ -1,13 +1,15 @@
 """`coop-kafka import`: a group begins where another consumer has stopped. With real servers and Spark."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from confluent_kafka import AcknowledgeType, ShareConsumer
 from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.structs import OffsetAndMetadata
 from kafka.structs import TopicPartition as KafkaPartition
 from pyspark.sql import SparkSession
@@ -20,6 +22,7 @@ from streams import Stream, keyed, sent
 from topics import Kafka
 from verdict import judge, require_good
 
+ACCEPT, REJECT = AcknowledgeType.ACCEPT, AcknowledgeType.REJECT
 COMMITS = Path(__file__).with_name("parallel_consumer_commits.jsonl").read_text().splitlines()
 
 
@@ -94,6 +97,39 @@ def test_a_query_with_format_kafka_is_moved_over(
     reader.run()
     after = [replace(d, batch=d.batch + 1_000) for d in reader.sink.received]  # its batches count from 0 again
     require_good(judge(sent(records), before + after))
+
+
+def test_a_share_group_is_moved_over(
+    run: Run, kafka: Kafka, redis_url: str, place: tuple[str, ...], spark: SparkSession, group: str, tmp_path: Path
+) -> None:
+    """What it has acknowledged or rejected is not read again; what it has released is."""
+    topic, old = kafka.create_topic("shared"), f"{group}-old"
+    kafka.produce(topic, keyed(20))
+    accepted, rejected = {0, 1, 2, 3, 4, 7, 9, 10, 11}, {13}
+    share(kafka, old, topic, dict.fromkeys(accepted, ACCEPT) | dict.fromkeys(rejected, REJECT), 20)
+    code, out, _ = run("import", group, "--from", f"share-group:{old}", *place, "--execute")
+    assert (code, [line.split() for line in out.splitlines()][1]) == (0, [topic, "0", "5", "5"])
+    reader = stream(spark, kafka, redis_url, topic, group, tmp_path)
+    reader.run()
+    assert reader.sink.offsets == sorted({*range(20)} - accepted - rejected)
+
+
+def share(kafka: Kafka, group: str, topic: str, answers: Mapping[int, AcknowledgeType], count: int) -> None:
+    """Read `count` records as a share consumer, answer for some of them, release the others, and leave."""
+    earliest = ConfigResource(ConfigResourceType.GROUP, group, configs={"share.auto.offset.reset": "earliest"})
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap)) as admin:
+        admin.alter_configs([earliest])
+    settings = {"bootstrap.servers": kafka.bootstrap, "group.id": group, "share.acknowledgement.mode": "explicit"}
+    with closing(ShareConsumer(settings)) as consumer:
+        consumer.subscribe([topic])
+        seen = set[int]()
+        while len(seen) < count:
+            for message in consumer.poll(1.0):
+                assert message.error() is None, message.error()
+                offset = int(str(message.offset()))
+                seen.add(offset)
+                consumer.acknowledge(message, answers.get(offset, AcknowledgeType.RELEASE))
+            consumer.commit_sync()
 
 
 @pytest.fixture

@@ -56,6 +56,17 @@ def test_costs_come_from_a_task_to_its_reader(receiver: TaskServer) -> None:
     assert next(c for c in found if c.slice == SLICE).rows == 50
 
 
+@pytest.mark.parametrize(("guessed", "warnings"), [(2, 1), (None, 0)])
+def test_tasks_on_other_hosts_than_the_guessed_slots_are_named_once(
+    caplog: pytest.LogCaptureFixture, guessed: int | None, warnings: int
+) -> None:
+    with closing(TaskServer(["127.0.0.1:9092"], 1, guessed_slots=guessed)) as server:
+        for address in ("127.0.0.1", "10.0.0.7", "10.0.0.8"):
+            server.heard_from(address)
+    lines = [line for line in own_lines(caplog) if "tasks run on 10.0.0.7" in line]
+    assert len(lines) == len(own_lines(caplog)) == warnings
+
+
 def test_a_message_with_another_key_ends_its_connection(receiver: TaskServer) -> None:
     to = receiver.report_to([SLICE, OTHER])
     assert to is not None

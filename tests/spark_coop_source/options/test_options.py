@@ -63,6 +63,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         most_uncompressed=1024 * 1024 * 1024,
         cache_bytes=200 * 1024 * 1024,
         slots=4,
+        slots_given=True,
         capacity=4,
         lanes=None,
         session_ms=45_000,
