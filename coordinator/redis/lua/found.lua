@@ -2,8 +2,10 @@
 -- KEYS meta topics events, then segments ics stable of each partition
 -- ARGV[2] nonce, ARGV[3] why, ARGV[4] JSON ["20-29 31-31", ...]: the ICs of each partition, "" for none,
 --   ARGV[5..] "topic id count partition position" of each partition
--- Reply founded: 1, or 0 if Redis already holds something of the group; then nothing is written
+-- Reply founded: 1, or 0 if Redis already holds something of the group; then nothing is written | SCHEMA
 -- Uses arguments, damage, events, prelude, progress
+local bad = other_schema()
+if bad then return bad end
 local places, done = positions_of_arguments(5), {}
 for i, text in ipairs(cjson.decode(ARGV[4])) do
   done[i] = text == '' and NOTHING or parsed_offsets(text)
