@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from coordinator.errors import EnvironmentMismatchError, InvalidOptionError
-from coordinator.kafka.tokens import TokenSource, tokens_of
+from coordinator.kafka.token_source import TokenSource
 from coordinator.quoting import quoted
 
 
@@ -53,6 +53,8 @@ def client_arguments(kafka: Mapping[str, object]) -> dict[str, Any]:
         arguments["ssl_context"] = tls_context(kafka)
     source = arguments.pop(TOKENS, None)
     if isinstance(source, TokenSource):
+        from coordinator.kafka.tokens import tokens_of  # noqa: PLC0415 - options are checked without a Kafka client
+
         arguments["sasl_oauth_token_provider"] = tokens_of(source)
     _check_login(str(arguments.get("sasl_mechanism")))
     return arguments

@@ -9,7 +9,6 @@ import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from urllib.error import HTTPError
@@ -19,24 +18,14 @@ from urllib.request import Request, urlopen
 from kafka.errors import KafkaError, SaslAuthenticationFailedError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-FILE = "file://"
+from coordinator.kafka.token_source import FILE, TokenSource
+
 TIMEOUT_S = 10.0
 RENEWED_AT = 0.8
 """This part of a token's life: Java's `sasl.login.refresh.window.factor`."""
 
 _REFUSED = (400, 401, 403)
 _MOST_BYTES = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class TokenSource:
-    """A place of tokens. Its `repr` shows no secret."""
-
-    url: str  # http:// or https:// of an endpoint, or file:// of a token
-    client_id: str = ""
-    secret: str = field(default="", repr=False)
-    scope: str = ""
-    extensions: tuple[tuple[str, str], ...] = ()  # sent to the broker with the token (KIP-342)
 
 
 class TokenEndpointError(KafkaError):  # type: ignore[misc]  # kafka-python has no types

@@ -1,6 +1,7 @@
 """Reads the output of `flights_job.py`: a folder for each query and batch id, complete once it has `_SUCCESS`."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from pyarrow import parquet
@@ -15,10 +16,11 @@ def finished_batches(output: Path) -> list[Path]:
 
 def batch_being_written(output: Path) -> Path | None:
     """A folder of an incomplete batch that a task has begun to write; None without one."""
-    for part in output.glob("query=*/batch=*/_temporary/*/_temporary/*/part-*"):
-        folder = part.parents[4]
-        if not (folder / "_SUCCESS").exists():
-            return folder
+    with suppress(FileNotFoundError):  # a batch ends, and Spark removes its folder, while we look into it
+        for part in output.glob("query=*/batch=*/_temporary/*/_temporary/*/part-*"):
+            folder = part.parents[4]
+            if not (folder / "_SUCCESS").exists():
+                return folder
     return None
 
 

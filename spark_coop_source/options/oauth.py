@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from coordinator.errors import ConfigurationError, InvalidOptionError, MissingOptionError
 from coordinator.kafka.client import TOKENS
-from coordinator.kafka.tokens import FILE, TokenSource
+from coordinator.kafka.token_source import FILE, TokenSource
 from coordinator.quoting import quoted
 from spark_coop_source.options.jaas import LoginModule
 from spark_coop_source.options.values import invalid

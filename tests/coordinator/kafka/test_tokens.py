@@ -9,7 +9,8 @@ import pytest
 from kafka.errors import KafkaError, SaslAuthenticationFailedError
 
 from coordinator.kafka.client import TOKENS, client_arguments
-from coordinator.kafka.tokens import TokenEndpointError, Tokens, TokenSource, tokens_of
+from coordinator.kafka.token_source import TokenSource
+from coordinator.kafka.tokens import TokenEndpointError, Tokens, tokens_of
 from token_endpoint import CLIENT, SECRET, TokenEndpoint, token_endpoint
 
 

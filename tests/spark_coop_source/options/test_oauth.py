@@ -4,7 +4,7 @@ import pytest
 
 from coordinator.errors import ConfigurationError, InvalidOptionError, MissingOptionError
 from coordinator.kafka.client import TOKENS
-from coordinator.kafka.tokens import TokenSource
+from coordinator.kafka.token_source import TokenSource
 from spark_coop_source.options.kafka_security import security_arguments
 
 URL = "https://login.example/token"
