@@ -39,16 +39,21 @@ def bearer(tmp_path: Path) -> Iterator[tuple[Kafka, str]]:
     server.stop()
 
 
-def test_a_stream_goes_on_over_the_ends_of_its_tokens(
-    spark: SparkSession, bearer: tuple[Kafka, str], endpoint: TokenEndpoint, redis_url: str, group: str, tmp_path: Path
-) -> None:
-    kafka, address = bearer
-    options = {
+def login(address: str, endpoint: TokenEndpoint, secret: str) -> dict[str, str]:
+    return {
         "kafka.bootstrap.servers": address,
         "kafka.security.protocol": "SASL_PLAINTEXT",
         "kafka.sasl.mechanism": "OAUTHBEARER",
         "kafka.sasl.oauthbearer.token.endpoint.url": endpoint.url,
-        "kafka.sasl.jaas.config": f'{MODULE} clientId="{CLIENT}" clientSecret="{SECRET}";',
+        "kafka.sasl.jaas.config": f'{MODULE} clientId="{CLIENT}" clientSecret="{secret}";',
+    }
+
+
+def test_a_stream_goes_on_over_the_ends_of_its_tokens(
+    spark: SparkSession, bearer: tuple[Kafka, str], endpoint: TokenEndpoint, redis_url: str, group: str, tmp_path: Path
+) -> None:
+    kafka, address = bearer
+    options = login(address, endpoint, SECRET) | {
         "subscribe": kafka.create_topic("bearer"),
         "startingOffsets": "earliest",
         "group": group,
@@ -69,14 +74,7 @@ def test_a_refused_client_is_named_without_its_secret(
     spark: SparkSession, bearer: tuple[Kafka, str], endpoint: TokenEndpoint
 ) -> None:
     kafka, address = bearer
-    options = {
-        "kafka.bootstrap.servers": address,
-        "kafka.security.protocol": "SASL_PLAINTEXT",
-        "kafka.sasl.mechanism": "OAUTHBEARER",
-        "kafka.sasl.oauthbearer.token.endpoint.url": endpoint.url,
-        "kafka.sasl.jaas.config": f'{MODULE} clientId="{CLIENT}" clientSecret="hunter3";',
-        "subscribe": kafka.create_topic("refused"),
-    }
+    options = login(address, endpoint, "hunter3") | {"subscribe": kafka.create_topic("refused")}
     with pytest.raises(Exception, match="KAFKA_ACCESS") as error:
         spark.read.format("coop-kafka").options(**options).load().collect()
     assert "answers 401" in str(error.value)
