@@ -84,9 +84,7 @@ def export(
     """Write a group's stable offsets to a consumer group of Kafka, for plain consumers. Stop all queries first."""
     bar = waiting("export", as_json=as_json)
     with bar, kafka_log(context, bootstrap_server, command_config) as log, connected(redis) as client:
-        found = exporting.planned(client, group, to)
-        if execute:
-            found = exporting.export(client, log, group, to)
+        found = exporting.export(client, log, group, to) if execute else exporting.planned(client, group, to)
     if as_json:
         print_json(documents.of_export(found, executed=execute))
         return

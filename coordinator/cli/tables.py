@@ -98,7 +98,11 @@ def print_moves(moves: Sequence[Move], *, done: bool) -> None:
     columns = f"TOPIC, PARTITION, {'WAS, IS NOW' if done else 'STABLE, RESET TO'}, BY"
     rows = ((m.topic, m.partition, m.before, _starred(m.after, m.clipped), f"{m.after - m.before:+d}") for m in moves)
     stdout().print(_table(columns, rows))
-    if any(m.clipped for m in moves):
+    _explain_star(moves)
+
+
+def _explain_star(rows: Iterable[Move | Place]) -> None:
+    if any(row.clipped for row in rows):
         print_lines("* the nearest offset that the log has")
 
 
@@ -106,8 +110,7 @@ def print_places(places: Sequence[Place]) -> None:
     """A row for each partition of an import."""
     rows = ((p.tp.topic, p.tp.partition, _starred(p.position, p.clipped), p.done_above) for p in places)
     stdout().print(_table("TOPIC, PARTITION, BEGINS AT, DONE LATER", rows))
-    if any(p.clipped for p in places):
-        print_lines("* the nearest offset that the log has")
+    _explain_star(places)
 
 
 def print_exported(offsets: Sequence[Exported]) -> None:

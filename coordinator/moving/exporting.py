@@ -23,16 +23,21 @@ class Exported:
 
 def planned(client: RedisClient, group: str, to: str) -> tuple[Exported, ...]:
     """The offsets. Members may live. Raises `UnknownGroupError`, `ConflictingOptionsError`."""
+    _must_be_another(group, to)
+    return _offsets(read_group(client, group))
+
+
+def _must_be_another(group: str, to: str) -> None:
     if to == group:
         raise ConflictingOptionsError(
             f"Kafka's group {to!r} has the stable offsets of the group of the same name already",
             "pass another name, or let the plain consumers use this one once all queries are stopped",
         )
-    return _offsets(read_group(client, group))
 
 
 def export(client: RedisClient, log: Log, group: str, to: str) -> tuple[Exported, ...]:
-    """Commit the offsets. Raises `GroupBusyError` while members of the group live, or consumers of the other one."""
+    """Commit the offsets. Raises as `planned`, and `GroupBusyError` while members live, or consumers of the other."""
+    _must_be_another(group, to)
     found = _offsets(idle(client, OperatorVerbs.of_group(client, group), group))
     if not log.commit_group_offsets(to, {x.tp: (x.offset, "") for x in found}):
         raise GroupBusyError(f"Kafka's group {to!r} has live consumers", "stop them, then export again")

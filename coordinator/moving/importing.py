@@ -1,6 +1,5 @@
 """Creates a group at the positions of another consumer. Needs Redis and Kafka; runs in the command `coop-kafka`."""
 
-import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +7,14 @@ from dataclasses import dataclass
 from coordinator.errors import GroupExistsError, UnknownTopicError
 from coordinator.group_state import KnownTopic
 from coordinator.moving.progress import Done
+from coordinator.operations.operations import existing
 from coordinator.operations.refusals import operator
 from coordinator.ports import Log
 from coordinator.progress.segments import Segment
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.subscription import Bounds, Pattern, Topic, TopicPartition
+from coordinator.subscription import Bounds, Topic, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,7 @@ class Importer:
         """The places, nearest to `done` in the logs of now. Raises `UnknownTopicError`, `GroupExistsError`."""
         if self._store.exists():
             raise _exists(self._group)
-        names = sorted({d.tp.topic for d in done})
-        topics = self._log.topics(Pattern(f"^(?:{'|'.join(map(re.escape, names))})$"))
+        topics = existing(self._log, {d.tp.topic for d in done})
         here = {TopicPartition(t, p) for t, topic in topics.items() for p in topic.partitions}
         if gone := sorted({d.tp for d in done} - here):
             raise UnknownTopicError(

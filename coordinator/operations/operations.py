@@ -77,7 +77,7 @@ class Operator:
     def plan_reset(self, wanted: Chosen | None, target: Target) -> Reset:
         """Plan a reset; `wanted` is None for all topics. Raises `GroupBusyError` while members live."""
         state = idle(self._client, self._store, self._group)
-        topics = self._existing({tp.topic for tp in state.segments} | set(wanted or ()))
+        topics = existing(self._log, {tp.topic for tp in state.segments} | set(wanted or ()))
         partitions = partitions_of(wanted, state, topics)
         if not set(partitions) >= state.segments.keys():
             with refused(self._group):
@@ -122,9 +122,6 @@ class Operator:
         self._log.delete_group_offsets(self._group, self._in_mirror())  # a member may have written meanwhile
         return found
 
-    def _existing(self, names: Iterable[str]) -> Mapping[str, Topic]:
-        return self._log.topics(Pattern(f"^(?:{'|'.join(map(re.escape, sorted(names)))})$"))
-
     def _group_offsets(self) -> mirror.GroupOffsets:
         """The offsets of Kafka's own group; refused if the mirror is of another schema."""
         return mirror.of_this_schema(self._log.group_offsets(self._group), self._group)
@@ -151,7 +148,7 @@ class Operator:
             self._store.check()
         state = read_group(self._client, self._group)
         ids = {topic: known.id for topic, known in state.topics.items()}
-        self._mirror(state.stable, _reset_epoch(state), ids, self._existing(state.topics))
+        self._mirror(state.stable, _reset_epoch(state), ids, existing(self._log, state.topics))
 
     def _mirror(
         self, stable: Mapping[TopicPartition, int], epoch: int, ids: Mapping[str, str], there: Mapping[str, Topic]
@@ -164,6 +161,11 @@ class Operator:
             if tp.topic in there and tp.partition in there[tp.topic].partitions
         }
         return self._log.commit_group_offsets(self._group, entries)
+
+
+def existing(log: Log, names: Iterable[str]) -> Mapping[str, Topic]:
+    """Those of the topics that Kafka has."""
+    return log.topics(Pattern(f"^(?:{'|'.join(map(re.escape, sorted(names)))})$"))
 
 
 def idle(client: RedisClient, store: OperatorVerbs, group: str) -> GroupState:
