@@ -18,7 +18,6 @@ from typing import Any
 
 import pyarrow as pa
 from kafka import KafkaAdminClient, TopicPartition
-from kafka.admin import NewPartitions
 
 import processes
 import servers
@@ -89,8 +88,7 @@ def _age(scene: Scene) -> None:
 
 
 def _grow(scene: Scene) -> None:
-    with closing(KafkaAdminClient(bootstrap_servers=scene.fleet.kafka.bootstrap)) as admin:
-        admin.create_partitions({scene.fleet.topic: NewPartitions(2)})
+    scene.fleet.kafka.add_partitions(scene.fleet.topic, 2)
     scene.fleet.kafka.produce(scene.fleet.topic, [Record(b"0", b"key-%d" % n, 1) for n in range(20)])
 
 

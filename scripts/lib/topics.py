@@ -5,15 +5,15 @@ Writes only; the tested code reads.
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from kafka import KafkaAdminClient, KafkaProducer
-from kafka.admin import NewPartitions, NewTopic
+from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
 
 _TIMEOUT_S = 60
-_DELETED_S = 30
+_KNOWN_S = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,24 @@ class Kafka:
             admin.wait_for_topics([topic])
 
     def delete_topic(self, topic: str) -> None:
-        """Delete a topic with all its records; returns once the broker does not list it any more."""
-        deadline = time.monotonic() + _DELETED_S
+        """Delete a topic with all its records, if it exists; returns once the broker does not list it any more."""
         with closing(self._admin()) as admin:
-            admin.delete_topics([topic])
-            while topic in admin.list_topics():
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"the broker still lists {topic} after {_DELETED_S} s")
+            if topic in admin.list_topics():
+                admin.delete_topics([topic])
+            _until(lambda: topic not in admin.list_topics(), f"the end of {topic}")
 
     def add_partitions(self, topic: str, total: int) -> None:
-        """Let a topic grow to `total` partitions."""
+        """Let a topic grow to `total` partitions; returns once the broker describes all of them."""
         with closing(self._admin()) as admin:
             admin.create_partitions({topic: NewPartitions(total)})
+            _until(lambda: len(admin.describe_topics([topic])[0]["partitions"]) == total, f"{total} of {topic}")
+
+    def configure(self, topic: str, config: Mapping[str, str]) -> None:
+        """Set configurations of a topic; returns once the broker describes them."""
+        with closing(self._admin()) as admin:
+            admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=dict(config))])
+            asked = ConfigResource(ConfigResourceType.TOPIC, topic)
+            _until(lambda: config.items() <= _values(admin.describe_configs([asked])["topic"][topic]), f"{config}")
 
     def produce(self, topic: str, records: Iterable[Record], *, compression: str | None = None) -> None:
         """Write records in this order, each acknowledged when this returns."""
@@ -116,6 +122,18 @@ class Kafka:
         producer.init_transactions()
         producer.begin_transaction()
         return producer
+
+
+def _until(known: Callable[[], bool], what: str) -> None:
+    """Wait until a broker knows a change: a controller has answered before it reached that broker."""
+    deadline = time.monotonic() + _KNOWN_S
+    while not known():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the broker does not know {what} after {_KNOWN_S} s")
+
+
+def _values(configs: Mapping[str, Mapping[str, str]]) -> set[tuple[str, str]]:
+    return {(name, config["value"]) for name, config in configs.items()}
 
 
 def _send(producer: KafkaProducer, topic: str, records: Iterable[Record]) -> None:

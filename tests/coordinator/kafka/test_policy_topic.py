@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 from kafka import KafkaAdminClient
-from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
+from kafka.admin import NewTopic
 
 from coordinator.assignment.policies import cluster_policy, of_all_groups
 from coordinator.errors import InvalidOptionError, KafkaUnavailableError, UnknownOptionError
@@ -22,23 +22,9 @@ ORDERS, BILLS = "accept.range.fetch:orders", "accept.range.fetch:bills"
 @pytest.fixture
 def policies(kafka: Kafka) -> Iterator[Kafka]:
     """A broker without the topic of policies, before the test and after it."""
-    _delete(kafka)
+    kafka.delete_topic(POLICIES)
     yield kafka
-    _delete(kafka)
-
-
-def _delete(kafka: Kafka) -> None:
-    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap)) as admin:
-        if POLICIES in admin.list_topics():
-            admin.delete_topics([POLICIES])
-
-
-def config(kafka: Kafka, **values: str) -> None:
-    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap)) as admin:
-        resource = ConfigResource(
-            ConfigResourceType.TOPIC, POLICIES, configs={k.replace("_", "."): v for k, v in values.items()}
-        )
-        admin.alter_configs([resource])
+    kafka.delete_topic(POLICIES)
 
 
 def test_the_last_value_of_each_policy_holds_and_an_empty_one_ends_it(policies: Kafka) -> None:
@@ -86,7 +72,7 @@ def test_strange_records_are_read_strictly_or_not_at_all(policies: Kafka) -> Non
 def test_a_topic_that_would_lose_policies_is_refused(policies: Kafka) -> None:
     with closing(kafka_log(policies.bootstrap)) as log:
         log.set_cluster_policies({ORDERS: "true"})
-        config(policies, cleanup_policy="delete")
+        policies.configure(POLICIES, {"cleanup.policy": "delete"})
         with pytest.raises(InvalidOptionError, match=r"cleanup\.policy=delete.*set cleanup\.policy=compact"):
             log.set_cluster_policies({ORDERS: "false"})
         assert log.cluster_policies()[1] == {ORDERS: "true"}

@@ -60,8 +60,7 @@ def admin(broker: servers.Server) -> Iterator[KafkaAdminClient]:
         yield made
         pattern = ResourcePatternFilter(ResourceType.TOPIC, POLICIES, ACLResourcePatternType.LITERAL)
         made.delete_acls([ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, pattern)])
-        if POLICIES in made.list_topics():
-            made.delete_topics([POLICIES])
+    Kafka(broker.address).delete_topic(POLICIES)
 
 
 def grant(admin: KafkaAdminClient, kind: ResourceType, name: str, *operations: ACLOperation) -> None:
