@@ -30,7 +30,8 @@ def done(folder: Path) -> tuple[list[Done], int | None]:
             "pass the folder of the option checkpointLocation; copy it first if it is on another file system",
         )
     lines = _lines(folder / "offsets" / str(finished))
-    found = {d.tp: d for line in lines for d in _of_source(line, folder)}
+    all_sources = [d for line in lines for d in _of_source(line, folder)]
+    found = {d.tp: d for d in sorted(all_sources, key=lambda d: d.position, reverse=True)}  # the lowest of a partition
     if not found:
         raise CheckpointMismatchError(
             f'the checkpoint {quoted(str(folder))} has no source with format("kafka")',

@@ -41,6 +41,14 @@ def test_several_sources_of_one_query(tmp_path: Path) -> None:
     assert [str(d.tp) for d in found] == ["orders-0", "orders-1", "payments-0"]
 
 
+def test_two_sources_of_one_partition_begin_at_the_lower_offset(tmp_path: Path) -> None:
+    for name, first, second in (("a", 3, 5), ("b", 5, 3)):
+        (tmp_path / name).mkdir()
+        lines = ["v1", METADATA, f'{{"orders":{{"0":{first}}}}}', f'{{"orders":{{"0":{second}}}}}']
+        found, _ = done(checkpoint(tmp_path / name, finished=0, offsets={0: lines}))
+        assert found == [Done(TopicPartition("orders", 0), 3)]
+
+
 @pytest.mark.parametrize(
     ("finished", "lines", "kind", "words"),
     [
