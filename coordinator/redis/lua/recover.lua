@@ -42,12 +42,13 @@ local function state_of_partition(i)
   local lost_positions = not there and (not never_read or proven)
   -- `missing`: Redis has no positions, or positions from before a reset.
   return { topic = topic, id = id, count = count, partition = partition, position = position, k = k, recorded = recorded,
-    missing = newer or not there, never_read = never_read, stable = stable, loss = lost_topic or lost_positions }
+    recorded_count = recorded == id and recorded_count or '0', missing = newer or not there, never_read = never_read,
+    stable = stable, loss = lost_topic or lost_positions }
 end
 
 for i = 7, #ARGV do any_loss = any_loss or state_of_partition(i).loss end
 if not bad and not newer and not any_loss then return reply() end
-local placed, lost_by = {}, {}
+local placed, lost_by, counts = {}, {}, {}  -- counts: of topics with new partitions, the number of the others
 for i = 7, #ARGV do
   local p = state_of_partition(i)
   local topic, id, count, partition, recorded, missing, k = p.topic, p.id, p.count, p.partition, p.recorded, p.missing, p.k
@@ -61,15 +62,19 @@ for i = 7, #ARGV do
     if position == '-' or less(position, p.stable) then position = p.stable end
   end
   if position == '-' and missing and not p.never_read then return { 'UNPROVEN', topic .. '-' .. partition } end
+  if position == '-' and missing then counts[topic] = p.recorded_count end
   if position ~= '-' or not missing then
     local keys = { owners = KEYS[k], segments = KEYS[k + 1], ics = KEYS[k + 2], stable = KEYS[k + 3] }
     local proof = (position == '-' or of_another) and '0' or position
     local whole = { lo = '0000000000000000', hi = '7fffffffffffffff', position = proof, ics = NOTHING }
-    placed[#placed + 1] = { keys = keys, topic = topic, text = (newer or not recorded) and id .. ' ' .. count,
+    placed[#placed + 1] = { keys = keys, topic = topic, id = id, count = (newer or not recorded) and count,
       partition = partition, segments = missing and { whole } or raised(keys, { whole }) }
   end
 end
-for _, p in ipairs(placed) do note_ranges_of_owners(lost_by, p.keys.owners) end
+for _, p in ipairs(placed) do
+  note_ranges_of_owners(lost_by, p.keys.owners)
+  if counts[p.topic] and not less(p.partition, counts[p.topic]) then counts[p.topic] = string.format('%d', p.partition + 1) end
+end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[11])
 redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
@@ -78,7 +83,8 @@ redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(),
 if not survived then keep() end
 for _, p in ipairs(placed) do
   redis.call('DEL', p.keys.owners)
-  if p.text then redis.call('HSET', KEYS[3], p.topic, p.text) end
+  -- New partitions are not in the record, so that `create_positions` places them.
+  if p.count then redis.call('HSET', KEYS[3], p.topic, p.id .. ' ' .. (counts[p.topic] or p.count)) end
   write_progress(p.keys, p.partition, p.segments)
   for _, key in ipairs({ p.keys.segments, p.keys.ics }) do expire_with_group(key) end
 end

@@ -37,6 +37,11 @@ FAULTS = (
         _SCRIPTS,
     ),
     Fault(
+        "a recovery records new partitions that it does not place",
+        (Edit("coordinator/redis/lua/recover.lua", "(counts[p.topic] or p.count)", "p.count"),),
+        _SCRIPTS,
+    ),
+    Fault(
         "a reset keeps individual commits",
         (Edit("coordinator/redis/lua/reset.lua", "    redis.call('DEL', KEYS[k + 2], KEYS[k + 3])\n", ""),),
         _SCRIPTS,

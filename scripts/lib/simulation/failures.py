@@ -42,7 +42,8 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
             expected = seen["empty_redis"] > 0 or without_new_partitions
             checkpoint.lost = True
         case SinkSkippedBatchError():
-            expected = checkpoint.skipped
+            # The newer of two drivers may know a batch last that the older one has confirmed, and followed by another.
+            expected = checkpoint.skipped or checkpoint.shared
             checkpoint.taken = 0
         case DataLossError():
             expected = seen["retention"] > 0

@@ -154,6 +154,18 @@ def test_proofs_of_a_newer_reset_replace_positions_and_those_of_an_older_one_are
         world.store.positions.recover(NO_MEMBER, "dd", "a newer reset", 8, TOPICS, {TP: 9, OTHER: None})
 
 
+def test_a_recovery_does_not_record_partitions_that_it_does_not_place(world: World) -> None:
+    """The topic grew while no member lived. A reset that only Kafka knows then makes two members recover."""
+    store = world.store.positions
+    store.create("aa", {"orders": Topic("orders", "id-1", (0,))}, {TP: 50}, grace_ms=1_000)
+    for nonce in ("bb", "cc"):
+        store.recover(NO_MEMBER, nonce, "a newer reset", 7, TOPICS, {TP: 5, OTHER: None})
+        assert world.store.members.partition_counts() == {"orders": 1}
+    assert store.create("", TOPICS, {TP: 1, OTHER: 2}, grace_ms=1_000) == 1
+    assert store.stable(["orders"]) == {TP: 5, OTHER: 2}
+    assert [growth.field for growth in store.growths()] == ["orders 1 2"]
+
+
 def test_a_reset_removes_individual_commits_only_where_positions_move(world: World) -> None:
     world.found(p0=5, p1=7)
     keys = GroupKeys(world.group)
