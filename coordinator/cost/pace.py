@@ -38,6 +38,9 @@ CHEAP_GROWTH = 10.0
 BUFFERED = 20_000.0
 """Records that a task may hand over behind which nobody has worked on one yet (docs/benchmarks.md)."""
 
+_LEAST_MS = 1e-6
+"""The least cost of a record: a clock may show no time for a batch."""
+
 
 Point = tuple[float, float]
 """Records of a batch's fullest task, and the milliseconds that the batch took."""
@@ -77,7 +80,7 @@ class Pace:
         beside_ms, noise_ms = then.overhead_ms, then.noise_ms
         costs = ((took - beside_ms + noise_ms) / rows for rows, took in then.points if took > CLEAR * beside_ms)
         unclear = min(self.rate_ms or inf, took_ms / fullest)
-        return replace(then, rate_ms=max(1e-6, min(costs, default=unclear)))
+        return replace(then, rate_ms=max(_LEAST_MS, min(costs, default=unclear)))
 
     def cold(self, fullest: float, took_ms: float, budget_ms: float) -> "Pace":
         """The pace after a batch in which workers had to start: it may only show that records are cheap."""
@@ -99,7 +102,7 @@ class Pace:
 
     def quicker(self, fullest: float, took_ms: float) -> "Pace":
         """The pace after a batch of suspects that was quick: it may only show that records cost less."""
-        rate = max(took_ms - self.overhead_ms, took_ms / 4) / max(fullest, 1.0)
+        rate = max(_LEAST_MS, max(took_ms - self.overhead_ms, took_ms / 4) / max(fullest, 1.0))
         return replace(self, points=(), rate_ms=rate) if self.rate_ms is not None and rate < self.rate_ms else self
 
     def beside_ms(self, budget_ms: float) -> float:

@@ -145,7 +145,8 @@ class Driver(Process):
         states, seen = self.world.invariants.states[self._planned_since :], self.world.server.seen
         before, now = states[0], states[-1]
         promises.nothing_confirmed(planned, states)
-        seen["back-pressure"] += promises.holds_back(planned, states, self.settings.max_individual_commits)
+        counted = [state.within(self.pinned) for state in states]
+        seen["back-pressure"] += promises.holds_back(planned, counted, self.settings.max_individual_commits)
         struck = [s for s in before.strikes & now.strikes if self.world.struck_at[s] < self._asked_ms - LOOK_MS]
         seen["tried alone"] += promises.keeps_away(planned, struck, before, now)
         now_ms = self.world.scheduler.now_ms

@@ -1,7 +1,7 @@
 """The group in Redis at one look of the simulation, with queries on it."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from coordinator.assignment.assignment_text import ranges_of
 from coordinator.assignment.rebalance import minus, union
@@ -80,6 +80,17 @@ class State:
     def held(self, tp: TopicPartition) -> int:
         """The number of individual commits of a partition."""
         return sum(len(s.ics) for s in self.ics.get(tp, ()))
+
+    def within(self, pinned: Collection[HashRange]) -> "State":
+        """The part that a member pinned to these ranges counts; all of it without ranges."""
+
+        def named(hashes: HashRange) -> bool:
+            return not pinned or any(hashes.intersection(each) for each in pinned)
+
+        segments = {tp: tuple(s for s in of_tp if named(s[0])) for tp, of_tp in self.segments.items()}
+        return replace(
+            self, segments=segments, ics={tp: tuple(s for s in x if named(s.hashes)) for tp, x in self.ics.items()}
+        )
 
     def full(self, tp: TopicPartition, most_ics: int, most_deferred: int) -> bool:
         """Whether what is parked keeps a partition at a cap: all its lanes wait until an operator releases it."""

@@ -27,6 +27,11 @@ def test_what_buffers_hold_never_takes_longer_than_the_budget(record_ms: float) 
     assert rows * record_ms <= BUDGET_MS or BUFFERED * record_ms <= BUDGET_MS
 
 
+def test_batches_for_which_the_clock_shows_no_time_leave_a_cost() -> None:
+    for instant in (Pace().after(1_000, 0), Pace().after(1_000, 300).quicker(1_000, 0)):
+        assert instant.rows(BUDGET_MS, early=False) <= 10 * START_RECORDS
+
+
 def test_dear_records_fill_the_budget_after_a_few_batches_that_grow_twofold() -> None:
     pace, rows = Pace(), [START_RECORDS]
     for _ in range(8):
