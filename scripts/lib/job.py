@@ -31,12 +31,13 @@ class SparkSubmit:
     folder: Path
     log: Path
     slots: int
+    cluster: Sequence[str] = ()  # arguments that name a cluster, else this machine with its slots
 
     def start(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start a driver."""
         submit = Path(os.environ["SPARK_HOME"], "bin", "spark-submit")
         java = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'} -Dcoop.log={self.log}"
-        words = ["--master", f"local[{self.slots}]", "--driver-java-options", java]
+        words = [*(self.cluster or ("--master", f"local[{self.slots}]")), "--driver-java-options", java]
         words += ["--conf", "spark.ui.enabled=false"]
         words += ["--conf", "spark.python.unix.domain.socket.enabled=true"]
         command: list[str | Path] = [submit, *words, self.script, *self.arguments]

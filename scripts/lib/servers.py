@@ -83,15 +83,20 @@ def free_ports(count: int) -> list[int]:
 
 
 def start_broker(
-    folder: Path, secure: Secure | None = None, outlives_parent: bool = False, more: Sequence[str] = ()
+    folder: Path,
+    secure: Secure | None = None,
+    outlives_parent: bool = False,
+    more: Sequence[str] = (),
+    host: str = HOST,
 ) -> Server:
-    """A broker of our own, which keeps its data in `folder`, with `more` lines of properties."""
+    """A broker of our own at `host`, which keeps its data in `folder`, with `more` lines of properties."""
     port, secure_port, controller_port = free_ports(3)
     properties = folder / "broker.properties"
     parts = ["broker.properties"] + (["broker-secure.properties"] if secure else [])
     template = string.Template("\n".join([*((_CONF / part).read_text() for part in parts), *more]))
     properties.write_text(
         template.substitute(
+            host=host,
             port=port,
             secure_port=secure_port,
             controller_port=controller_port,
@@ -102,9 +107,9 @@ def start_broker(
     _format(folder, properties, secure)
     log = folder / "broker.log"
     process = processes.start([*_java(log), "kafka.Kafka", properties], log, outlives_parent=outlives_parent)
-    address = f"{HOST}:{port}"
+    address = f"{host}:{port}"
     _await(lambda: _kafka_answers(address), process, log)
-    return Server(address, f"{HOST}:{secure_port}" if secure else None, process)
+    return Server(address, f"{host}:{secure_port}" if secure else None, process)
 
 
 def _java(log: Path) -> list[str]:
@@ -133,15 +138,17 @@ def _kafka_answers(address: str) -> bool:
         return False
 
 
-def start_valkey(folder: Path, port: int, outlives_parent: bool = False, more: Sequence[str] = ()) -> Server:
-    """A Valkey of our own on this port, with the existing data of `folder`, and `more` settings."""
+def start_valkey(
+    folder: Path, port: int, outlives_parent: bool = False, more: Sequence[str] = (), host: str = HOST
+) -> Server:
+    """A Valkey of our own at `host` on this port, with the existing data of `folder`, and `more` settings."""
     log = folder / "valkey.log"
     binary = ValkeyServer(port=port, data_dir=folder)._binary_path  # noqa: SLF001 - it has no public name
     unix_socket = folder / "s"  # a path of more than 107 characters cannot be one
-    command = [binary, _CONF / "valkey.conf", "--port", str(port), "--dir", folder, *more]
+    command = [binary, _CONF / "valkey.conf", "--bind", host, "--port", str(port), "--dir", folder, *more]
     command += ["--unixsocket", unix_socket] if len(str(unix_socket)) < 108 else []
     process = processes.start(command, log, outlives_parent=outlives_parent)
-    url = f"redis://{HOST}:{port}/0"
+    url = f"redis://{host}:{port}/0"
     _await(lambda: _redis_answers(url), process, log)
     return Server(url, process=process, local_address=f"unix://{unix_socket}" if unix_socket.exists() else None)
 

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,7 @@ class Driver:
     options: Mapping[str, str]
     pace: str = "0 seconds"  # the interval of its trigger
     job: Path = JOB
+    cluster: Sequence[str] = ()  # see `SparkSubmit`
     process: subprocess.Popen[bytes] | None = None
     member: str = ""
     disturbed: list[int] = field(default_factory=list)  # number of finished batches at each disturbance
@@ -58,12 +59,16 @@ class Driver:
         self.folder.mkdir(exist_ok=True)
         (self.folder / "stop").unlink(missing_ok=True)
         points.disarm(self.folder)
-        path = os.pathsep.join(map(str, (_HOOK, ROOT / "scripts" / "lib")))
+        path = [ROOT / "scripts" / "lib", os.environ.get("PYTHONPATH", "") if self.cluster else _HOOK]
         self.had = len(self.lines)
         java = f"{_SHORT_LIFE} {os.environ.get('JDK_JAVA_OPTIONS', '')}"
-        environment = {points.FOLDER: str(self.folder), "PYTHONPATH": path, "JDK_JAVA_OPTIONS": java}
+        environment = {
+            points.FOLDER: str(self.folder),
+            "PYTHONPATH": os.pathsep.join(map(str, path)),
+            "JDK_JAVA_OPTIONS": java,
+        }
         words = [str(self.folder), json.dumps(dict(self.options)), self.pace]
-        submit = SparkSubmit(self.job, words, self.folder, self.log, _SLOTS)
+        submit = SparkSubmit(self.job, words, self.folder, self.log, _SLOTS, self.cluster)
         self.process = submit.start(environment)
 
     @property

@@ -54,6 +54,7 @@ class Fleet:
     pace: str = "0 seconds"  # the interval of triggers: drivers at work leave the cores to one that starts
     odd: list[Record] = field(default_factory=list)  # to send in between
     job: Path = JOB
+    cluster: Sequence[str] = ()  # see `SparkSubmit`
     drivers: dict[str, Driver] = field(default_factory=dict)
     sent: list[list[Sent]] = field(default_factory=list)
 
@@ -76,7 +77,7 @@ class Fleet:
             "heartbeat.interval.ms": "500",
             **self.options,
         }
-        driver = self.drivers.setdefault(name, Driver(self.folder / name, options, self.pace, self.job))
+        driver = self.drivers.setdefault(name, Driver(self.folder / name, options, self.pace, self.job, self.cluster))
         driver.start()
         return driver
 

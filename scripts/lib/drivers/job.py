@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,11 +17,14 @@ from pyspark.sql.functions import monotonically_increasing_id, spark_partition_i
 from drivers import points
 
 
-def append_batch(rows: DataFrame, batch: int, output: Path) -> None:
-    """Write a batch with the clock of the host, which all drivers share; in one system call, so whole or not at all."""
-    place, task = monotonically_increasing_id(), spark_partition_id()
-    found = rows.select("partition", "offset", "key", "value", task.alias("task"), place.alias("place")).collect()
-    deliveries = [[r.partition, r.offset, _text(r.key), _text(r.value), r.task, r.place] for r in found]
+def append_batch(rows: DataFrame, batch: int, output: Path, more: Sequence[str] = ()) -> None:
+    """Write a batch with the clock of the host, which all drivers share; in one system call, so whole or not at all.
+
+    `more` names columns that follow those of each delivery.
+    """
+    place, task = monotonically_increasing_id().alias("place"), spark_partition_id().alias("task")
+    found = rows.select("partition", "offset", "key", "value", task, place, *more).collect()
+    deliveries = [[r.partition, r.offset, _text(r.key), _text(r.value), *r[4:]] for r in found]
     points.halt(points.BEFORE_SINK)
     line = json.dumps({"clock": time.monotonic_ns(), "pid": os.getpid(), "batch": batch, "deliveries": deliveries})
     with output.open("ab", buffering=0) as file:

@@ -102,6 +102,7 @@ def _unexplained(in_order: Iterable[Batch], disturbed: Mapping[str, set[int]]) -
 
 def _batch(driver: str, number: int, line: Mapping[str, Any]) -> Batch:
     found = (
-        (p, Delivery(0, task, place, offset, key, value)) for p, offset, key, value, task, place in line["deliveries"]
+        (p, Delivery(0, task, place, offset, key, value))
+        for p, offset, key, value, task, place, *_ in line["deliveries"]
     )
     return Batch(line["clock"], driver, number, tuple(found))

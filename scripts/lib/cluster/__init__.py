@@ -1,0 +1,1 @@
+"""A Spark cluster of several hosts on one machine, which scripts/cluster disturbs."""
