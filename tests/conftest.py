@@ -36,7 +36,7 @@ from group_services import Group
 from guarded_broker import GuardedBroker, guarded_broker
 from own_valkey import OwnValkey
 from secure_listener import SecureListener
-from spark_coop_source.cache.folder import SHARED_MEMORY, opened
+from spark_coop_source.cache.folder import SHARED_MEMORY, opened, path
 from store_world import StoreServer, World
 from streams import Stream, keyed
 from topics import Kafka
@@ -76,7 +76,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):
         with suppress(OSError), opened(SHARED_MEMORY) as ours:
             ours.sweep(kept_s=0)
-            (SHARED_MEMORY / f"coop-kafka-{os.getuid()}").rmdir()
+            path(SHARED_MEMORY).rmdir()
 
 
 @pytest.fixture(scope="session")

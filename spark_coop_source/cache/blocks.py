@@ -3,6 +3,7 @@
     /dev/shm/coop-kafka-<uid>/                   ours alone: mode 0700, checked at each opening
         <stretch>.lock                           lock of the publisher; the kernel drops it with its process
         <stretch>-<position>.lock                lock of a second publisher, from that position on
+        <stretch>.readers                        lock of each task that reads the stretch; see `leftovers`
         <stretch>.<start>.<until>.<size>         a block: the log from `start` to before `until`
         <stretch>.free.<inode>                   memory of a block that all have read, free for the next block
         <anything>.tmp                           a block in writing, or left by a killed writer
@@ -35,13 +36,15 @@ from spark_coop_source.cache.folder import Folder
 log = logging.getLogger(__name__)
 
 KEPT_S = 600.0
-"""Age at which unused files are removed: of a killed task, or of a batch whose tasks ran on several hosts."""
+"""Age at which unused files are removed if no sweeper has done so."""
 
 SHARE_OF_DISK = 2
 """Our share of the file system is at most 1 / this: containers often have 64 MiB, and other programs write too."""
 
 SHARE_OF_BLOCK = 4
 """A block takes at most 1 / this of the cache. With larger blocks, readers would rarely find theirs."""
+
+_NO_BLOCKS = (".lock", ".readers")
 
 Read = Callable[[int, int], bytes]
 """Copies so many bytes of a block, from this place on."""
@@ -198,7 +201,7 @@ class BlockCache:
             os.close(lock.fd)
 
     def _make_room(self, size: int) -> None:
-        blocks = [(f.st_mtime_ns, name, f.st_size) for name, f in self._files.files() if not name.endswith(".lock")]
+        blocks = [(f.st_mtime_ns, name, f.st_size) for name, f in self._files.files() if not name.endswith(_NO_BLOCKS)]
         total = size + sum(size for *_, size in blocks)
         for _, name, freed in sorted(blocks):
             if total <= self._most:

@@ -76,17 +76,21 @@ class Folder:
         return disk.f_frsize * disk.f_blocks
 
 
+def path(within: Path) -> Path:
+    """The path of our folder."""
+    return within / f"coop-kafka-{os.getuid()}"
+
+
 @contextmanager
 def opened(within: Path) -> Iterator[Folder]:
     """Our folder; raises `OSError` if it belongs to another user, is a link, or is open to others."""
-    path = within / f"coop-kafka-{os.getuid()}"
     with suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        path(within).mkdir(mode=0o700)
+    fd = os.open(path(within), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         found = os.fstat(fd)
         if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
-            raise PermissionError(f"{path} is not ours alone")
+            raise PermissionError(f"{path(within)} is not ours alone")
         yield Folder(fd)
     finally:
         os.close(fd)

@@ -22,7 +22,7 @@ import pyarrow as pa
 from coordinator.plan.sharing import SharedStretch
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
-from spark_coop_source.cache import block_format
+from spark_coop_source.cache import block_format, leftovers
 from spark_coop_source.cache.blocks import Block, BlockCache, Read
 from spark_coop_source.cache.publisher import Fetch, Publisher
 
@@ -74,12 +74,13 @@ class SharedReading:
         A batch may also contain records outside the offsets of `Found`. Raises the errors of `fetch`.
         """
         self._moved(self.stretch.offsets.start)
-        try:
-            while self.position < self.stretch.offsets.until and not self._alone:
-                yield from self._next()
-        finally:
-            self._stop_publishing()
-            self.cache.forget(self.name)
+        with leftovers.reading(self.name):
+            try:
+                while self.position < self.stretch.offsets.until and not self._alone:
+                    yield from self._next()
+            finally:
+                self._stop_publishing()
+                self.cache.forget(self.name)
 
     def _next(self) -> Iterator[Found]:
         passed = self._publisher is not None and self._publisher.has_passed(self.position)

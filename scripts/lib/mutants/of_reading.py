@@ -6,6 +6,8 @@ _READER, _LANES = "spark_coop_source/driver/stream_reader.py", "spark_coop_sourc
 _READINGS = "spark_coop_source/task/readings.py"
 _NEEDED, _FETCH = "spark_coop_source/fetch/needed.py", "spark_coop_source/fetch/fetch.py"
 _BYTES = ("tests/spark_coop_source/fetch/test_needed.py",)
+_LEFTOVERS = "spark_coop_source/cache/leftovers.py"
+_SWEPT = ("tests/spark_coop_source/cache/test_leftovers.py",)
 _CALLS, _READ = (
     ("tests/spark_coop_source/driver/test_stream_reader.py",),
     ("tests/spark_coop_source/task/test_read.py",),
@@ -164,5 +166,15 @@ FAULTS = (
             ),
         ),
         _BYTES,
+    ),
+    Fault(
+        "blocks stay where no task of their host reads them",
+        (Edit(_LEFTOVERS, "if all(file.st_mtime <= before", "if not all(file.st_mtime <= before"),),
+        _SWEPT,
+    ),
+    Fault(
+        "a sweeper removes blocks that a slow task reads",
+        (Edit(_LEFTOVERS, "        fcntl.flock(fd, fcntl.LOCK_SH)\n", ""),),
+        _SWEPT,
     ),
 )

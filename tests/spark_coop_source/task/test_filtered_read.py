@@ -19,6 +19,7 @@ from coordinator.record_filter import EVERYTHING, RecordFilter
 from filter_oracle import keeps
 from log_fixtures import compacted_log, end, lane, odd_log, rows, task, whole
 from spark_coop_source.cache import folder as cache_folder
+from spark_coop_source.cache import leftovers
 from spark_coop_source.fetch import consumers, raw_batches
 from spark_coop_source.task.partition import Sharing, SlicePartition
 from spark_coop_source.task.readings import Readings
@@ -43,6 +44,7 @@ Rows = list[dict[str, object]]
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(cache_folder, "SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(leftovers, "_start_sweeper", lambda _: None)  # a process for each of these folders
     monkeypatch.setattr(sharing, "WORTH_IT", 1)
     consumers.close_idle()
     yield tmp_path / f"coop-kafka-{os.getuid()}"

@@ -23,7 +23,7 @@ from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.subscription import TopicPartition
 from log_fixtures import compacted_log, end, lane, odd_log, rows, task
 from spark_coop_source.cache import folder as cache_folder
-from spark_coop_source.cache import shared_fetch
+from spark_coop_source.cache import leftovers, shared_fetch
 from spark_coop_source.cache.blocks import opened
 from spark_coop_source.fetch import consumers, raw_batches
 from spark_coop_source.task import readings
@@ -41,6 +41,7 @@ Rows = list[dict[str, object]]
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(cache_folder, "SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(leftovers, "_start_sweeper", lambda _: None)  # a process for each of these folders
     monkeypatch.setattr(sharing, "WORTH_IT", 1)
     consumers.close_idle()
     yield tmp_path / f"coop-kafka-{os.getuid()}"
