@@ -1,10 +1,12 @@
-"""Imports what a Spark process needs: names a package that its Python lacks, and imports without garbage collections.
+"""The Python of a Spark process: names a package that it lacks, and the trap of PYSPARK_DRIVER_PYTHON.
 
-Spark's processes run PYSPARK_PYTHON, or the `python3` on their PATH: drivers, planners and workers may differ.
-Imports only the standard library and our errors.
+Imports without garbage collections. Spark's processes run PYSPARK_PYTHON, or the `python3` on their PATH: drivers,
+planners and workers may differ. Imports only the standard library and our errors.
 """
 
 import gc
+import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,3 +33,22 @@ def needed_packages() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
+
+
+def interpreter_notices() -> Iterator[str]:
+    """A warning if Spark starts the tasks with the driver's interpreter. Runs in the process that plans, on the driver.
+
+    Spark ships PYSPARK_DRIVER_PYTHON to executors with a source that it finds by itself, whatever PYSPARK_PYTHON is.
+    """
+    drivers, executors = os.environ.get("PYSPARK_DRIVER_PYTHON"), os.environ.get("PYSPARK_PYTHON")
+    if drivers and executors and drivers != executors and _is_this(drivers):
+        yield (
+            f"executors run this source with PYSPARK_DRIVER_PYTHON={drivers} and not with PYSPARK_PYTHON={executors}: "
+            "a host without that interpreter fails. Remedy: unset PYSPARK_DRIVER_PYTHON, and set PYSPARK_PYTHON to a "
+            "path that driver and executors have."
+        )
+
+
+def _is_this(interpreter: str) -> bool:
+    found = shutil.which(interpreter)
+    return found is not None and os.path.abspath(found) == sys.executable  # noqa: PTH100  `resolve` follows links

@@ -25,6 +25,7 @@ from coordinator.subscription import Assigned, Bounds, Subscription, TopicPartit
 from spark_coop_source.driver.pushed_filters import NOTHING, Pushed, pushed
 from spark_coop_source.driver.tasks import input_partitions
 from spark_coop_source.driver.wiring import check_dead_letters, cutting, kafka_log
+from spark_coop_source.environment import interpreter_notices
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.options.options import SourceOptions
 from spark_coop_source.task.read import TaskReader
@@ -52,7 +53,7 @@ class CoopKafkaBatchReader(DataSourceReader):
         Raises `LogError`s: an unknown topic, offsets outside the log, no broker.
         """
         o = self._options
-        for notice in o.notices:
+        for notice in (*o.notices, *interpreter_notices()):
             log.warning("%s", notice)
         check_dead_letters(o)
         with closing(kafka_log(o)) as opened:

@@ -32,7 +32,7 @@ from coordinator.member.limits import Limits
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.reports.progress_report import lane_progress
 from spark_coop_source.driver.tasks import deadline, input_partitions
-from spark_coop_source.environment import needed_packages
+from spark_coop_source.environment import interpreter_notices, needed_packages
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.options.options import SourceOptions
 from spark_coop_source.options.standby import refuse_run
@@ -149,7 +149,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             else:
                 made = reader_process.StandaloneSession if self._options.standalone else reader_process.GroupSession
                 self._session = made(self._options)
-            for notice in self._options.notices:
+            for notice in (*self._options.notices, *interpreter_notices()):
                 log.warning("%s", notice)
             gc.set_threshold(GARBAGE, 10, 10)
         return self._session

@@ -1,4 +1,7 @@
-"""Imports run without garbage collections, and a missing package is named. `task/test_read.py` tries real ones."""
+"""A missing package and a wrong interpreter are named, and imports run without garbage collections.
+
+`task/test_read.py` tries real processes. `scripts/cluster` tries real executors.
+"""
 
 import gc
 import sys
@@ -6,7 +9,7 @@ import sys
 import pytest
 
 from coordinator.errors import EnvironmentMismatchError
-from spark_coop_source.environment import needed_packages
+from spark_coop_source.environment import interpreter_notices, needed_packages
 
 
 def test_a_missing_package_is_named_with_the_interpreter_and_the_remedy() -> None:
@@ -38,3 +41,27 @@ def test_a_collector_that_the_user_has_switched_off_stays_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("drivers", "executors", "warns"),
+    [
+        pytest.param(sys.executable, "./environment/bin/python", True, id="another for executors"),
+        pytest.param(sys.executable, sys.executable, False, id="the same"),
+        pytest.param(None, "./environment/bin/python", False, id="none for the driver"),
+        pytest.param(sys.executable, None, False, id="none for executors"),
+        pytest.param("/bin/sh", sys.executable, False, id="the source was registered: this is not the driver's"),
+        pytest.param("an absent one", sys.executable, False, id="an absent one"),
+    ],
+)
+def test_tasks_with_the_interpreter_of_the_driver_are_named(
+    monkeypatch: pytest.MonkeyPatch, drivers: str | None, executors: str | None, warns: bool
+) -> None:
+    for name, value in (("PYSPARK_DRIVER_PYTHON", drivers), ("PYSPARK_PYTHON", executors)):
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
+    found = list(interpreter_notices())
+    assert len(found) == warns
+    assert all(f"PYSPARK_DRIVER_PYTHON={drivers} and not with PYSPARK_PYTHON={executors}" in line for line in found)
