@@ -119,8 +119,7 @@ class _Scene:
             for host in self._cluster.hosts:
                 received[host.name] |= Counter(host.received_from(self._kafka.bootstrap))
 
-        words = [*job.words, "--slots", str(len(self._cluster.hosts))]
-        submit = SparkSubmit(FLIGHTS_JOB, words, job.folder, job.log, SLOTS, self._cluster.words)
+        submit = SparkSubmit(FLIGHTS_JOB, job.words, job.folder, job.log, SLOTS, self._cluster.words(SLOTS // 2))
         job.finish(submit.start({"COOP_REDIS": self._redis}), look)
         return {name: sum(of_host.values()) for name, of_host in received.items()}
 
@@ -137,7 +136,7 @@ class _Scene:
         """Two applications share a flow while hosts and drivers fail; whether nothing is lost or out of order."""
         name = f"cluster-{uuid.uuid4().hex[:8]}"
         fleet = Fleet(self._kafka, self._redis, name, self._folder / name, pace="1 second", job=_JOB)
-        fleet.cluster = self._cluster.words
+        fleet.cluster = self._cluster.words()
         stack.callback(fleet.end)
         for driver in ("a", "b"):
             self._driver(f"{name}/{driver}")

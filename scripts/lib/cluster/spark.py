@@ -89,13 +89,12 @@ class Cluster:
             "SPARK_DAEMON_MEMORY": "256m",
         }
 
-    @property
-    def words(self) -> list[str]:
-        """The arguments of spark-submit: two cores for each application, one on each host."""
+    def words(self, cores: int = 1) -> list[str]:
+        """The arguments of spark-submit: an application with so many cores on each host."""
         words = ["--master", self.master, "--archives", f"{self.folder / 'environment.tar.gz'}#environment"]
         settings = {
-            "spark.cores.max": str(len(self.hosts)),
-            "spark.executor.cores": "1",
+            "spark.cores.max": str(cores * len(self.hosts)),
+            "spark.executor.cores": str(cores),
             "spark.executor.memory": "512m",
             "spark.executorEnv.PYTHONPATH": str(self.home.parent),
             "spark.python.unix.domain.socket.enabled": "true",
