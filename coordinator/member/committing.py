@@ -141,8 +141,8 @@ def _unread(state: State) -> Decision:
         "the sink completed a batch without reading it, so its records are unread and not committed: a sink skips "
         "a batch id that it has already, and batch ids begin at 0 with each new checkpoint",
         "set an output of its own for each checkpoint, and start again with a new checkpointLocation (the group keeps "
-        "its positions). If two queries ran with one checkpoint, start again with one of them. If the query drops "
-        "batches unread on purpose, set allow.unread.batches=true",
+        "its positions); if two queries ran with one checkpoint, start one of them again; or set "
+        "allow.unread.batches=true if the query drops batches unread on purpose",
     )
     return Decision(state, (Event("skipped", why),), Fail(error))
 
