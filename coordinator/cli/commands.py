@@ -9,6 +9,7 @@ from coordinator.cli import (
     audit_command,
     check_command,
     copy_commands,
+    drain_command,
     exporter_command,
     lane_commands,
     look_commands,
@@ -68,6 +69,7 @@ commands.command()(redrive_command.redrive)
 commands.command()(exporter_command.exporter)
 commands.command()(ui_command.ui)
 commands.command()(audit_command.audit)
+commands.command("drain")(drain_command.drain_members)
 commands.command()(operator_commands.policy)
 commands.command()(operator_commands.reset_offsets)
 commands.command()(operator_commands.delete)

@@ -4,7 +4,7 @@ Times end with their unit: `at_ms`, `lag_s`. Hashes, ranges of offsets and lane 
 docs/json.md lists each field. Add fields freely; a field never changes its name, its type or its unit.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from coordinator.audit.report import Audit
@@ -105,6 +105,11 @@ def of_reset(planned: Reset, done: Executed | None) -> Document:
 def of_remains(found: Remains, *, executed: bool) -> Document:
     """`delete`."""
     return {"keys": found.keys, "mirrored": [*map(str, found.mirrored)], "executed": executed}
+
+
+def of_drain(members: Sequence[str], seconds: float, *, done: bool) -> Document:
+    """`drain`."""
+    return {"members": [*members], "seconds": round(seconds, 1), "done": done}
 
 
 def of_copy(copy: GroupCopy, *, executed: bool) -> Document:

@@ -1,9 +1,11 @@
-"""The role of a member that wants to be a standby, as of its last look (rule: standby-takes-over). Pure.
+"""The role of a standby, as of its last look (rule: standby-takes-over; rule: drain-hands-over). Pure.
 
     standby  --> working   a member was lost, and Redis has chosen this one in its place
     working  --> standby   this one was lost for a while, and another standby has its place
+    no role  --> standby   an operator has drained this member
+    standby  --> no role   this member was drained, and has joined again
 
-A member that does not want to be a standby has no role.
+A member has no role if it does not want to be a standby, and no operator has drained it.
 """
 
 from dataclasses import replace
@@ -22,7 +24,8 @@ _LINES = {
 
 def with_role(state: State, role: str, settings: GroupSettings) -> tuple[State, tuple[Request[bool], ...]]:
     """The state with this role, and a line for the driver's log if it is another one."""
-    if role == state.life.role or role not in _LINES:
+    drained_no_more = not role and not settings.standby
+    if role == state.life.role or not (role in _LINES or drained_no_more):
         return state, ()
-    line = _LINES[role].format(settings.group, state.life.member)
-    return replace(state, life=replace(state.life, role=role)), (Log(line),)
+    lines = (Log(_LINES[role].format(settings.group, state.life.member)),) if role in _LINES else ()
+    return replace(state, life=replace(state.life, role=role)), lines

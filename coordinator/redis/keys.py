@@ -6,7 +6,7 @@ coop:v1:{orders}:leases                ZSET    member -> lease end (ms of Redis 
 coop:v1:{orders}:member:<id>           HASH    application, host, driver_pid, pid, capacity, incarnation, joined_at ...
 coop:v1:{orders}:batches               ZSET    member -> when its batch counts as hung (ms of Redis TIME)
 coop:v1:{orders}:leaving               SET     members that take no more ranges
-coop:v1:{orders}:standbys              HASH    member that wants to be a standby -> standby or working
+coop:v1:{orders}:standbys              HASH    member that wants to be a standby, or was drained -> standby or working
 coop:v1:{orders}:applications          HASH    application, or query of Spark -> member
 coop:v1:{orders}:targets               HASH    member -> "topic partition offset;..." where its AvailableNow ends
 coop:v1:{orders}:assignment            HASH    member -> JSON of the key ranges it should own

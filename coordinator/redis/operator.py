@@ -72,6 +72,13 @@ class OperatorVerbs:
         )
         self.calls.run("reset", [*fixed, *per_partition], nonce, str(epoch), str(since), why, *moves)
 
+    def drain(self, members: Iterable[str], why: str) -> tuple[int, int]:
+        """Make these working members standbys. Their number, and that of the others; without others, none of them."""
+        k = self.calls.keys
+        keys = [k.meta, k.leases, k.events, k.batches, k.leaving, k.assignment, k.standbys]
+        reply = self.calls.run("drain", keys, why, *members)
+        return int(reply["drained"]), int(reply["others"])
+
     def exists(self) -> bool:
         """Whether Redis has the group."""
         return bool(self.calls.hash(self.calls.keys.meta))

@@ -42,6 +42,7 @@ EVENTS = {
     "release",
     "lost",
 } | {
+    "drain",
     "expire",
     "leave",
     "recover",
@@ -105,6 +106,10 @@ class Life:
         assert store.positions.acquire(one, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.1"),)}
         assert store.members.release(one, WANTED).value == 1
         assert store.positions.acquire(two, {TP: (UPPER,)}).value.ownership == {TP: (Owned(UPPER, "aa.2"),)}
+        assert OperatorVerbs.of_group(world.client, world.group, now=lambda: world.now).drain(["m-2"], "a test") == (
+            1,
+            1,
+        )
         store.members.heartbeat(one)
         store.positions.create("", {"payments": Topic("payments", "id-9", (0,))}, {PAYMENTS: 1})
         assert store.members.forget(one, ("payments",)).value == ()

@@ -8,6 +8,8 @@ _LEASES, _LIFE = "coordinator/redis/lua/shared/leases.lua", "coordinator/member/
 _STORE = ("tests/coordinator/redis/test_standbys.py",)
 _STEPS = ("tests/coordinator/member/test_standby.py",)
 
+_DRAIN, _DRAINED = "coordinator/redis/lua/drain.lua", ("tests/coordinator/operations/test_draining.py",)
+
 FAULTS = (
     Fault(
         "a standby counts as a working member",
@@ -62,5 +64,25 @@ FAULTS = (
         "a standby that took over joins again as a standby",
         (Edit(_LIFE, "role = (state.life.role or STANDBY) if", "role = STANDBY if"),),
         _STEPS,
+    ),
+    Fault(
+        "a drained member never works again, because the assignment was made for the same occasion",
+        (Edit(_DRAIN, "redis.call('HDEL', META, 'occasion')", ""),),
+        _DRAINED,
+    ),
+    Fault(
+        "a drained member takes its own place over",
+        (Edit(_DRAIN, "  redis.call('HDEL', KEYS[6], member)\n", ""),),
+        _DRAINED,
+    ),
+    Fault(
+        "all members are drained, and nobody reads",
+        (Edit(_DRAIN, "if others == 0 or #chosen == 0 then", "if #chosen == 0 then"),),
+        _DRAINED,
+    ),
+    Fault(
+        "a member that was drained stays a standby in its own eyes",
+        (Edit("coordinator/member/standby.py", "not role and not settings.standby", "False"),),
+        ("tests/coordinator/member/test_standby.py",),
     ),
 )

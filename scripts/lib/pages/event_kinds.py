@@ -44,6 +44,11 @@ EVENT_KINDS = (
         "look at the error: `coop-kafka failing` shows it. The other keys go on",
     ),
     EventKind(
+        "drain",
+        "An operator drained a member: others get its ranges, and it is a standby.",
+        writer=_OPERATOR,
+    ),
+    EventKind(
         "expire",
         "A member's lease ended, or its batch takes longer than `longest.batch.ms`. Others may acquire its ranges.",
         "look at the member's driver: it died, hangs, or lost its connection to Redis",

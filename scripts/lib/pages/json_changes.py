@@ -4,6 +4,15 @@ from pages.json_fields import EXECUTED, KEYS, PARTITION, STRIKES, TOPIC, Documen
 
 CHANGES = (
     Document("release", "The strikes and failing keys that were released.", (*STRIKES, *KEYS)),
+    Document(
+        "drain",
+        "The members that hand their ranges over.",
+        (
+            Field("members", "list of text", "Their ids."),
+            Field("seconds", "number", "The wait."),
+            Field("done", "boolean", "Whether other members own all ranges now."),
+        ),
+    ),
     Document("policy", "The policies.", (Field("policy", "object", "Name to boolean."),)),
     Document(
         "reset-offsets",

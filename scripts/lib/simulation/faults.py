@@ -71,6 +71,11 @@ def failing(mixture: Mixture) -> Mixture:
     return {**mixture, _failing_record: 60}
 
 
+def draining(mixture: Mixture) -> Mixture:
+    """The same, with an operator who drains members."""
+    return {**mixture, operator_drains: 30}
+
+
 def pinning(mixture: Mixture) -> Mixture:
     """The same without growths: a pinned member does not read new partitions."""
     return {fault: weight for fault, weight in mixture.items() if fault is not _grow}
@@ -210,6 +215,11 @@ def _failing_record(world: World, apps: Applications) -> None:
 
 def _operator_releases(world: World, apps: Applications) -> None:
     operating.release(world, apps.work, healed=world.chance(0.5))
+
+
+def operator_drains(world: World, apps: Applications) -> None:
+    """An operator drains members, as before a restart."""
+    operating.drain(world)
 
 
 def _time_passes(world: World, apps: Applications) -> None:

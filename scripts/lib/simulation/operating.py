@@ -4,6 +4,7 @@ from coordinator.errors import CoopKafkaError
 from coordinator.operations.operations import Operator
 from coordinator.operations.reset_plan import Chosen, ToOffset
 from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.poison import RedisPoison
 from coordinator.redis.positions import RedisPositions
 from coordinator.verdicts import Verdict
@@ -33,6 +34,18 @@ def release(world: World, work: Work, *, healed: bool, keys: bool = True) -> Non
             world.server.seen["key released"] += 1
     except CoopKafkaError as error:
         world.trace(f"operator could not release: {error}")
+
+
+def drain(world: World) -> None:
+    """Drain one or two members of the assignment, which may have no lease any more."""
+    members = sorted(world.invariants.state.assignment)
+    chosen = world.random.sample(members, min(len(members), world.random.choice((1, 1, 2))))
+    verbs = OperatorVerbs(ScriptCalls(Line(world.server, world.trace), world.group, now=lambda: world.server.now_ms))
+    try:
+        drained, _ = verbs.drain(chosen, "by an operator")
+        world.server.seen["drained"] += bool(drained)
+    except (CoopKafkaError, Verdict) as error:
+        world.trace(f"operator could not drain {chosen}: {error}")
 
 
 def retire(world: World) -> None:

@@ -1,4 +1,7 @@
-"""Schedules with standbys: some drivers want to be one. Checks who works after each look (rule: standby-takes-over)."""
+"""Schedules with standbys: some drivers want to be one, or an operator drains them. Checks who works after each look.
+
+rule: standby-takes-over; rule: drain-hands-over.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -21,6 +24,8 @@ class Standbys:
         self._random = Random(f"standbys {seed}")  # noqa: S311 - it must replay
         self._text, self._keys, self._seen = text, keys, seen
         self._part = self._random.choice((0.3, 0.6, 1.0)) if possible and self._random.random() < 0.25 else 0.0
+        drains = Random(f"drains {seed}")  # noqa: S311 - other schedules stay as they were
+        self.drains = possible and drains.random() < 0.2  # whether an operator drains members
         self._before: Roles = {}
         self._roles: Roles = {}
 
@@ -38,12 +43,12 @@ class Standbys:
 
     def watch(self) -> None:
         """Note the roles after a script."""
-        if self:
+        if self or self.drains:
             self._before, self._roles = self._roles, cast(Roles, self._text.hgetall(self._keys.standbys))
 
     def looked(self, now_ms: int) -> None:
         """Raise `Violation` if too few members work after a look while a standby is there, or if too many took over."""
-        if not self:
+        if not (self or self.drains):
             return
         roles, before = self._roles, self._before
         there = self._there(now_ms)

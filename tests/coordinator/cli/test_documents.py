@@ -71,6 +71,7 @@ DOCUMENTS = {
     "parked": documents.of_strikes([STRIKE]),
     "failing": documents.of_failing([FAILING]),
     "release": documents.of_released([STRIKE], [FAILING]),
+    "drain": documents.of_drain(["m-1"], 2.34, done=True),
     "policy": documents.of_policy({"accept.individual.commit": "true"}),
     "reset-offsets": documents.of_reset(Reset((Move("orders", 0, 5, 0, True),), NOTHING, {}), Executed(17, True)),
     "redrive": documents.of_redrive(

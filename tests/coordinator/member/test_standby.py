@@ -51,6 +51,14 @@ def test_what_a_look_changes(before: Life, seen: str, after: Life, lines: tuple[
     )
 
 
+@pytest.mark.parametrize(
+    ("wants", "after"), [pytest.param(False, LIFE, id="drained before"), pytest.param(True, STANDS_BY, id="a standby")]
+)
+def test_only_a_member_that_was_drained_loses_its_role(wants: bool, after: Life) -> None:
+    decision = decided(follow, joined(life=STANDS_BY, owning=owning()), call(standby=wants), (LookAtGroup(), look()))
+    assert (decision.state.life, decision.effects) == (after, ())
+
+
 def test_a_takeover_is_logged_once_although_the_member_looks_again_after_its_assignment() -> None:
     answer = (LookAtGroup(), look(role=WORKING, occasion="of m-1", members=()))
     gone = (ReadSubscribers(()), ())

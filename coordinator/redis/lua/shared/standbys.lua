@@ -1,4 +1,4 @@
--- Standbys: members that own nothing while enough others work (rule: standby-takes-over).
+-- Standbys: members that own nothing while enough others work (rule: standby-takes-over; rule: drain-hands-over).
 -- In Redis: member -> "standby" or "working". Other members have no entry.
 -- Uses events, leases, prelude
 

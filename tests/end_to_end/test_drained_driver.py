@@ -1,0 +1,44 @@
+"""A rolling restart of real drivers: a drained one hands over within seconds, in a group with the default session."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from command_runs import Run
+from drivers.fleet import Fleet
+from topics import Kafka
+from verdict import require
+
+SOON_S = 5.0
+
+
+@pytest.fixture
+def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    """Drivers-to-be on one partition, with the session that users have."""
+    made = Fleet(kafka, redis_url, f"drain-{uuid.uuid4().hex[:8]}", tmp_path, pace="1 second")
+    made.options = {"session.timeout.ms": "45000", "heartbeat.interval.ms": "3000"}
+    yield made
+    made.end()
+
+
+@pytest.mark.timeout(600)
+def test_a_driver_is_replaced_while_records_arrive_and_no_key_waits_for_a_session(fleet: Fleet, run: Run) -> None:
+    with fleet.producing():
+        leaves = fleet.join("leaves")
+        stays = fleet.join("stays")
+        fleet.until(lambda: fleet.shared(leaves, stays), "both share the partition")
+        held = fleet.held(leaves)
+        code, out, err = run("drain", fleet.group, "--redis", fleet.redis_url, "--member", leaves.member, "--json")
+        assert (code, err) == (0, "")
+        assert json.loads(out)["seconds"] <= SOON_S
+        assert fleet.delivered(held) <= 2 * SOON_S, "a second application reads its keys"
+        leaves.running.terminate()
+        leaves.running.wait(60)
+        assert not {"lost", "expire"} & {event.kind for event in fleet.events_of(leaves)}
+        leaves.start()
+        fleet.until(lambda: fleet.shared(leaves, stays), "its next life works again")
+    fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
+    require(fleet.outcome().good, fleet.outcome())
