@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Generator, Iterator
-from itertools import count
+from itertools import count, takewhile
 from time import monotonic
 
 import pytest
@@ -69,7 +69,7 @@ def test_closing_early_stops_the_producer_and_leaves_no_thread() -> None:
 
     def making(stopped: Callable[[], bool]) -> Generator[int, None, None]:
         try:
-            yield from (number for number in count() if number == 0 or not stopped())
+            yield from takewhile(lambda _: not stopped(), count())
         finally:
             ended.set()
 
