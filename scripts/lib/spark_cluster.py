@@ -18,6 +18,9 @@ from broker_jars import ROOT
 from cluster import hosts, spark
 from cluster.hosts import BASE, Host
 from cluster.spark import Cluster
+from coordinator.operations.draining import drain
+from coordinator.redis.client import RedisClient
+from coordinator.redis.operator import OperatorVerbs
 from drivers.driver import Driver
 from drivers.fleet import Fleet
 from flights import flights
@@ -38,8 +41,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/cluster",
         description="Two hosts of a standalone Spark cluster read one partition. A host is killed, its network is cut,"
-        " a driver is killed, another ends by SIGTERM. At the end every record must be in a sink, each key in order."
-        " Needs root, Linux, and the command ip.",
+        " drivers are killed, drained, and end by SIGTERM. At the end every record must be in a sink, each key in"
+        " order. Needs root, Linux, and the command ip.",
     )
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -78,7 +81,7 @@ def _show(folder: Path) -> bool:
 class _Scene:
     def __init__(self, folder: Path, kafka: Kafka, redis_url: str, cluster: Cluster) -> None:
         self._folder, self._kafka, self._redis, self._cluster = folder, kafka, redis_url, cluster
-        self._began = time.monotonic()
+        self._client, self._began = RedisClient(redis_url), time.monotonic()
 
     def _log(self, text: str) -> None:
         print(f"{time.monotonic() - self._began:5.0f} s  {text}", flush=True)
@@ -149,6 +152,8 @@ class _Scene:
             fleet.until(lambda: fleet.shared(b), "b has all")
             a.start()
             self._works(fleet, a, b)
+            self._replace(fleet, a)
+            self._works(fleet, a, b)
             self._terminate(fleet, b)
         fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
         fleet.end()
@@ -192,6 +197,16 @@ class _Scene:
         seconds = fleet.until(happened, f"{names} read")
         counts = _hosts(later())
         self._log(f"after {seconds:.0f} s: " + ", ".join(f"host {h} read {counts[h]:,}" for h in sorted(counts)))
+
+    def _replace(self, fleet: Fleet, driver: Driver) -> None:
+        """Drain a driver, end it by SIGTERM, and start it again."""
+        held = fleet.held(driver)
+        self._log(f"driver {driver.name} is drained, and gets SIGTERM")
+        drain(OperatorVerbs.of_group(self._client, fleet.group), [driver.member])
+        self._log(f"another one delivers its keys after {fleet.delivered(held):.1f} s")
+        driver.disturbed.append(len(driver.lines))
+        processes.stop(driver.running)
+        driver.start()
 
     def _terminate(self, fleet: Fleet, driver: Driver) -> None:
         held = fleet.held(driver)
