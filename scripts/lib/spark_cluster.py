@@ -2,13 +2,14 @@
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import job_output
@@ -53,6 +54,8 @@ def main() -> int:
     folder = arguments().folder
     if folder is not None:
         return 0 if _show(folder) else 1
+    if os.geteuid():
+        sys.exit("scripts/cluster makes namespaces, which needs root: run it with sudo")
     with processes.ending_politely(), tempfile.TemporaryDirectory(prefix="coop-kafka-cluster-") as made:
         print("Packing an environment for --archives ...", flush=True)
         spark.pack(Path(made))
@@ -81,7 +84,7 @@ def _show(folder: Path) -> bool:
 class _Scene:
     def __init__(self, folder: Path, kafka: Kafka, redis_url: str, cluster: Cluster) -> None:
         self._folder, self._kafka, self._redis, self._cluster = folder, kafka, redis_url, cluster
-        self._client, self._began = RedisClient(redis_url), time.monotonic()
+        self._began = time.monotonic()
 
     def _log(self, text: str) -> None:
         print(f"{time.monotonic() - self._began:5.0f} s  {text}", flush=True)
@@ -202,7 +205,8 @@ class _Scene:
         """Drain a driver, end it by SIGTERM, and start it again."""
         held = fleet.held(driver)
         self._log(f"driver {driver.name} is drained, and gets SIGTERM")
-        drain(OperatorVerbs.of_group(self._client, fleet.group), [driver.member])
+        with closing(RedisClient(self._redis)) as client:
+            drain(OperatorVerbs.of_group(client, fleet.group), [driver.member])
         self._log(f"another one delivers its keys after {fleet.delivered(held):.1f} s")
         driver.disturbed.append(len(driver.lines))
         processes.stop(driver.running)
