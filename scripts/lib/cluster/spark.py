@@ -45,6 +45,11 @@ class Cluster:
         return self.folder / "lib" / "pyspark"
 
     @property
+    def _temporary(self) -> Path:
+        """The folder for what killed processes leave."""
+        return self.folder / "temporary"
+
+    @property
     def master(self) -> str:
         """The address in `--master`."""
         return f"spark://{BASE}:{_MASTER_PORT}"
@@ -52,6 +57,7 @@ class Cluster:
     def start(self) -> None:
         """Start master and workers."""
         self.home.mkdir(parents=True)
+        self._temporary.mkdir()
         subprocess.run(["mount", "--bind", os.environ["SPARK_HOME"], self.home], check=True)  # noqa: S607
         for name in ("PYSPARK_DRIVER_PYTHON", "SPARK_SUBMIT_OPTS"):
             os.environ.pop(name, None)
@@ -85,7 +91,9 @@ class Cluster:
             "SPARK_LOCAL_IP": address,
             "PYTHONPATH": str(self.home.parent),
             "PYSPARK_PYTHON": PYTHON,
-            "JDK_JAVA_OPTIONS": _SMALL,
+            "JDK_JAVA_OPTIONS": f"{_SMALL} -Djava.io.tmpdir={self._temporary}",
+            "SPARK_LOCAL_DIRS": str(self._temporary),
+            "TMPDIR": str(self._temporary),
             "SPARK_DAEMON_MEMORY": "256m",
         }
 
