@@ -14,7 +14,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -49,8 +50,9 @@ def _end(fd: int, stretch: str) -> None:
     with suppress(OSError), folder.opened(folder.SHARED_MEMORY) as files:
         os.utime(fd)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _files_of(files, stretch) == [f"{stretch}{_READERS}"]:
-            files.remove(f"{stretch}{_READERS}")
+        lock, its_files = f"{stretch}{_READERS}", (f"{stretch}.", f"{stretch}-")
+        if not any(name.startswith(its_files) for name in files.names() if name != lock):
+            files.remove(lock)
     os.close(fd)
 
 
@@ -68,36 +70,28 @@ def _start_sweeper(files: Folder) -> None:
 
 def sweep(files: Folder, left_s: float = LEFT_S) -> bool:
     """Remove the stretches that are left over. Whether others are there."""
-    stretches = {re.split(r"[.-]", name)[0] for name in files.names() if "." in name and name != _LOCK}
-    for stretch in stretches:
-        with suppress(OSError):
-            _remove(files, stretch, time.time() - left_s)
-    return any(_files_of(files, stretch) for stretch in stretches)
+    before, names, changed = time.time() - left_s, defaultdict[str, list[str]](list), defaultdict[str, float](float)
+    for name, file in files.files():
+        if "." in name and name != _LOCK:
+            stretch = re.split(r"[.-]", name)[0]
+            names[stretch].append(name)
+            changed[stretch] = max(changed[stretch], file.st_mtime)
+    gone = {stretch for stretch in names if changed[stretch] <= before and _remove(files, stretch, names[stretch])}
+    return gone != names.keys()
 
 
-def _remove(files: Folder, stretch: str, before: float) -> None:
-    fd = _lock_of(files, stretch)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        names = _files_of(files, stretch)
-        if all(file.st_mtime <= before for name, file in files.files() if name in names):
-            for name in names:
+def _remove(files: Folder, stretch: str, names: Iterable[str]) -> bool:
+    """Remove these files of a stretch, unless a task reads it. Whether they are gone."""
+    with suppress(OSError):
+        fd = files.open(f"{stretch}{_READERS}", os.O_WRONLY | os.O_CREAT)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for name in (*names, f"{stretch}{_READERS}"):
                 files.remove(name)
-    finally:
-        os.close(fd)
-
-
-def _lock_of(files: Folder, stretch: str) -> int:
-    try:
-        return files.open(f"{stretch}{_READERS}", os.O_WRONLY)
-    except FileNotFoundError:
-        fd = files.open(f"{stretch}{_READERS}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        os.utime(fd, (0, 0))  # no task has read
-        return fd
-
-
-def _files_of(files: Folder, stretch: str) -> list[str]:
-    return [name for name in files.names() if name.startswith((f"{stretch}.", f"{stretch}-"))]
+            return True
+        finally:
+            os.close(fd)
+    return False
 
 
 def main(within: Path) -> None:

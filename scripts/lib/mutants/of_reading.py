@@ -169,7 +169,7 @@ FAULTS = (
     ),
     Fault(
         "blocks stay where no task of their host reads them",
-        (Edit(_LEFTOVERS, "if all(file.st_mtime <= before", "if not all(file.st_mtime <= before"),),
+        (Edit(_LEFTOVERS, "changed[stretch] <= before and", "changed[stretch] > before and"),),
         _SWEPT,
     ),
     Fault(
