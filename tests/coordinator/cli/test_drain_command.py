@@ -1,6 +1,7 @@
 """An operator drains a member from the command line, on a real broker and a real Redis, without Spark."""
 
 import json
+import re
 
 import pytest
 
@@ -66,9 +67,12 @@ def test_a_drained_member_hands_over_after_its_batch_and_stays_a_standby(
     assert not {"lost", "expire", "fence"} & set(members.events)
 
     code, out, _ = run("drain", *at, "--member", leaves.member)
-    assert (code, out) == (0, f"Other members own all ranges of {leaves.member} after 0.0 s.\n")
+    assert code == 0
+    assert re.fullmatch(rf"Other members own all ranges of {leaves.member} after \d\.\d s\.\n", out)
     code, out, _ = run("drain", *at, "--member", leaves.member, "--json")
-    assert json.loads(out) == {"members": [leaves.member], "seconds": 0.0, "done": True}
+    answer = json.loads(out)
+    assert 0 <= answer.pop("seconds") < LONG_MS / 1_000
+    assert answer == {"members": [leaves.member], "done": True}
 
 
 def test_who_cannot_be_drained(run: Run, members: Group, leaves: Service) -> None:

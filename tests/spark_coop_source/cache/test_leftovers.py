@@ -61,8 +61,9 @@ def reader(folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def sweepers(within: Path) -> list[psutil.Process]:
+    """The sweepers of a folder that live. A process that ends meanwhile has no command (`None`)."""
     command = ["-m", leftovers.__name__, str(within)]
-    return [p for p in psutil.process_iter() if p.status() != psutil.STATUS_ZOMBIE and p.cmdline()[1:] == command]
+    return [p for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [])[1:] == command]
 
 
 def names(folder: Path) -> set[str]:
