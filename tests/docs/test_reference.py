@@ -1,18 +1,24 @@
 """docs/reference.md is made from the code, and no error lacks a text."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import asdict
 
 import pytest
+from typer.testing import CliRunner
 
 from broker_jars import ROOT
+from coordinator.cli.commands import commands
 from coordinator.errors import CoopKafkaError
+from pages import command_page
 from pages.event_kinds import EVENT_KINDS, EventKind
 from pages.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
 from pages.reference import markdown, raised
 
 PAGE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+COMMAND = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
+FLAG = re.compile(r"(?<![\w-])--[a-z-]+[a-z]")
 TABLES: dict[str, tuple[EventKind | Metric, ...]] = {
     "events": EVENT_KINDS,
     "metrics": PROGRESS + LANE + BATCH + COUNTERS,
@@ -40,6 +46,17 @@ def raised_in_code() -> set[str]:
 
 def test_the_page_of_errors_events_and_metrics_is_fresh() -> None:
     assert markdown() == PAGE, "docs/reference.md is stale: run scripts/reference-pages"
+
+
+def test_the_page_of_the_command_is_fresh() -> None:
+    assert command_page.markdown() == COMMAND, "docs/command.md is stale: run scripts/reference-pages"
+
+
+@pytest.mark.parametrize("verb", re.findall(r"^## (.+)$", COMMAND, re.MULTILINE)[1:])
+def test_the_page_has_the_flags_that_help_prints(verb: str) -> None:
+    printed = CliRunner().invoke(commands, [*verb.split(), "--help"], env={"COLUMNS": "400", "TERM": "dumb"}).stdout
+    part = COMMAND.split(f"\n## {verb}\n")[1].split("\n## ")[0]
+    assert set(FLAG.findall(part)) | {"--help"} == set(FLAG.findall(printed))
 
 
 @pytest.mark.parametrize("kind", OURS, ids=[kind.name for kind in OURS])

@@ -1,0 +1,79 @@
+"""docs/command.md: every verb of `coop-kafka` and its flags, made from the functions of the verbs."""
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, get_args, get_type_hints
+
+import typer
+from typer.models import ArgumentInfo, OptionInfo
+
+from coordinator.cli.commands import commands
+from pages.markdown import table
+
+_HEAD = """# The command coop-kafka
+
+<!-- Made by scripts/reference-pages from the verbs. Do not edit. -->
+
+Every verb and its flags, as `--help` prints them. [operations.md](operations.md) shows the verbs at work, with the exit
+codes. [json.md](json.md) has the fields of `--json`.
+"""
+
+_COLUMNS = ("argument", "environment", "default", "meaning")
+_MANY = 5
+
+Verb = Callable[..., Any]
+Row = tuple[str, ...]
+
+
+def markdown() -> str:
+    """The whole page."""
+    rows = {name: list(_rows(verb)) for name, verb in verbs(commands)}
+    of_verbs = Counter(row for each in rows.values() for row in each)
+    shared = [row for row, count in of_verbs.items() if count >= _MANY]
+    head = _HEAD + "\n## Arguments of many verbs\n\n" + table(_COLUMNS, shared)
+    return head + "".join(
+        f"\n## {name}\n\n{inspect.getdoc(verb)}\n\n{_usage(name, rows[name], shared)}" for name, verb in verbs(commands)
+    )
+
+
+def verbs(inside: typer.Typer, before: str = "") -> Iterator[tuple[str, Verb]]:
+    """The verbs with their names; `groups list` is one."""
+    for group in inside.registered_groups:
+        if group.typer_instance:
+            yield from verbs(group.typer_instance, f"{before}{group.name} ")
+    for command in inside.registered_commands:
+        if command.callback:
+            yield f"{before}{command.name or command.callback.__name__.replace('_', '-')}", command.callback
+
+
+def _usage(name: str, rows: list[Row], shared: list[Row]) -> str:
+    """How to call a verb, and the table of what only few verbs have."""
+    places = "".join(f" {row[0].strip('`')}" for row in rows if not row[0].startswith("`--"))
+    flags = ", ".join(row[0] for row in rows if row in shared and row[0].startswith("`--"))
+    own = [row for row in rows if row not in shared]
+    return f"`coop-kafka {name}{places}`, and {flags}\n" + (f"\n{table(_COLUMNS, own)}" if own else "")
+
+
+def _rows(verb: Verb) -> Iterator[Row]:
+    """The arguments, then the flags in the order of `--help`."""
+    hints = get_type_hints(verb, include_extras=True)
+    for name, parameter in inspect.signature(verb).parameters.items():
+        info = next((i for i in get_args(hints[name]) if isinstance(i, ArgumentInfo | OptionInfo)), None)
+        if info is None:  # the context of typer
+            continue
+        shown = _flag(name, info, hints[name].__origin__) if isinstance(info, OptionInfo) else info.metavar or name
+        yield f"`{shown}`", f"`{info.envvar}`" if info.envvar else "", _default(parameter.default), info.help or ""
+
+
+def _flag(name: str, info: OptionInfo, kind: object) -> str:
+    """In an annotation, typer takes the first name for a default."""
+    names = [each for each in (info.default, *(info.param_decls or ())) if isinstance(each, str)]
+    flag = ", ".join(names or [f"--{name.replace('_', '-')}"])
+    return flag if kind is bool else f"{flag} {info.metavar or 'TEXT'}"
+
+
+def _default(value: object) -> str:
+    if value is inspect.Parameter.empty:
+        return "required"
+    return "" if value in (None, False, []) else f"`{value}`"
