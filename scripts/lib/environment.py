@@ -25,7 +25,7 @@ from broker_jars import BROKER, CACHE, CONNECTOR, ROOT
 VENV = ROOT / ".venv"
 CLASSES = VENV / "classes.jsa"
 JARS = (BROKER, CONNECTOR)
-EXTRAS = "spark,cli,exporter,metrics,ui,demo,test,lint"
+EXTRAS = "spark,cli,exporter,metrics,ui,docs,demo,test,lint"
 SOURCES = ("coordinator", "spark_coop_source")
 SUFFIXES = (".py", ".lua", ".html", ".js", ".css", ".typed")
 JAVA_AT_LEAST = 17

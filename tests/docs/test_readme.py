@@ -35,8 +35,8 @@ JOBS = [c for c in PYTHON if "SparkSession" in c]
 READING = [c for c in PYTHON if c not in SENDING and c not in JOBS]
 CONSOLE = re.findall(r"```console\n(.*?)```", README + BEGINNING, re.DOTALL)
 COMMANDS = [c for text in CONSOLE for c in re.findall(r"^\$ (.*)$", text.replace("\\\n", " "), re.MULTILINE)]
-# This run, what sets it up, and test_demo.
-ELSEWHERE = ("scripts/test", 'pip install ".[spark]"', "source .venv", "export COOP_", "scripts/demo")
+# This run, what sets it up, test_build_site and test_demo.
+ELSEWHERE = ("scripts/test", "scripts/site", 'pip install ".[spark]"', "source .venv", "export COOP_", "scripts/demo")
 
 
 class Place:

@@ -45,7 +45,7 @@ def _values(kind: Kind[object]) -> str:
     """The allowed values; short for a plain range of a number type."""
     if isinstance(kind, Integer) and kind.most in (INT, LONG):
         return f"whole number, at least {kind.least}"
-    return kind.limit
+    return kind.limit.replace("][", r"]\[")  # in Markdown, `][` is a link
 
 
 def _kafka() -> Iterable[str]:
