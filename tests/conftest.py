@@ -32,6 +32,7 @@ import temporary
 from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
 from coordinator.subscription import TopicPartition
+from documented import Place
 from group_services import Group
 from guarded_broker import GuardedBroker, guarded_broker
 from own_valkey import OwnValkey
@@ -142,6 +143,15 @@ def valkey(tmp_path: Path) -> Iterator[OwnValkey]:
 def group() -> str:
     """The name of a group that does not exist yet."""
     return f"group-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def place(kafka: Kafka, redis_url: str, group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A topic and a folder in which code and commands of the docs run."""
+    made = Place(kafka, redis_url, group, tmp_path)
+    for name, address in made.addresses.items():
+        monkeypatch.setenv(name, address)
+    return made
 
 
 @pytest.fixture(scope="session")

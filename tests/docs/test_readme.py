@@ -3,22 +3,17 @@
 `scripts/test` itself is left out; `scripts/demo` is run by test_demo, with fewer rows.
 """
 
-import os
 import re
-import shlex
-import subprocess
-import sys
 import uuid
 from contextlib import closing
 from pathlib import Path
 
-import pyspark
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from broker_jars import ROOT
-from streams import keyed
+from documented import Place
 from topics import Kafka
 
 README = (ROOT / "README.md").read_text()
@@ -37,57 +32,6 @@ CONSOLE = re.findall(r"```console\n(.*?)```", README + BEGINNING, re.DOTALL)
 COMMANDS = [c for text in CONSOLE for c in re.findall(r"^\$ (.*)$", text.replace("\\\n", " "), re.MULTILINE)]
 # This run, what sets it up, test_build_site and test_demo.
 ELSEWHERE = ("scripts/test", "scripts/site", 'pip install ".[spark]"', "source .venv", "export COOP_", "scripts/demo")
-
-
-class Place:
-    """The README's names of a user's own servers, and the servers of the tests."""
-
-    def __init__(self, kafka: Kafka, redis_url: str, group: str, folder: Path) -> None:
-        self.folder = folder
-        self.topic = kafka.create_topic("orders")
-        kafka.produce(self.topic, keyed(50))
-        self.addresses = {"COOP_KAFKA": kafka.bootstrap, "COOP_REDIS": redis_url}
-        self._here = {
-            "localhost:9092": kafka.bootstrap,
-            "redis://localhost:6379/0": redis_url,
-            '"$COOP_KAFKA"': kafka.bootstrap,
-            "first-job": f"{group}-first",
-            "flights-.*": self.topic,
-            "orders-to-lake": group,
-            "orders-to-parquet": f"{group}-parquet",
-            '"orders"': f'"{self.topic}"',
-            "--topic orders": f"--topic {self.topic}",
-            "scripts/flights_job.py": str(ROOT / "scripts" / "flights_job.py"),
-        }
-
-    def put_in(self, text: str) -> str:
-        for there, here in self._here.items():
-            text = text.replace(there, here)
-        return text
-
-    def run(self, command: str) -> str:
-        """A command's output; it must succeed."""
-        words = shlex.split(self.put_in(command))
-        tools = f"{Path(sys.executable).parent}{os.pathsep}{Path(pyspark.__file__).parent / 'bin'}{os.pathsep}"
-        done = subprocess.run(
-            words,
-            cwd=self.folder,
-            env=os.environ | self.addresses | {"PATH": tools + os.environ["PATH"]},
-            capture_output=True,
-            text=True,
-            timeout=170,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-
-@pytest.fixture
-def place(kafka: Kafka, redis_url: str, group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    made = Place(kafka, redis_url, group, tmp_path)
-    for name, address in made.addresses.items():
-        monkeypatch.setenv(name, address)
-    return made
 
 
 def commands(word: str) -> list[str]:

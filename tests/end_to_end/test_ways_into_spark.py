@@ -1,0 +1,188 @@
+"""The code of docs/spark.md as it stands there: SQL, Spark Connect, pipelines and a schema registry."""
+
+import json
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
+from pathlib import Path
+
+import fastavro
+import pyspark
+import pytest
+from pyarrow import parquet
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+import processes
+import servers
+from coordinator.errors import UnknownOptionError
+from documented import Place, blocks
+from topics import Kafka, Record
+
+PAGE = "docs/spark.md"
+STATEMENTS = [each for each in blocks(PAGE, "sql")[0].split(";") if each.strip()]
+STREAM_VIEW, CONNECT, PIPELINE, REGISTRY = blocks(PAGE, "python")
+BIN = Path(pyspark.__file__).parent / "bin"
+SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "amount", "type": "double"}]}
+TWO_CLIENTS = """
+import os, sys
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from spark_coop_source import error_of
+
+def started(client, name):
+    orders = client.readStream.format("coop-kafka").options(**{
+        "kafka.bootstrap.servers": os.environ["COOP_KAFKA"], "redis.url": os.environ["COOP_REDIS"],
+        "subscribe": "orders", "startingOffsets": "earliest", "group": "both"}).load()
+    return orders.writeStream.queryName(name).format("memory").start()
+
+clients = [SparkSession.builder.remote(sys.argv[1]).create() for _ in range(2)]
+first = started(clients[0], "first")
+first.processAllAvailable()
+try:
+    started(clients[1], "second").awaitTermination()
+except StreamingQueryException as raised:
+    print(error_of(raised).name)
+first.stop()
+for client in clients:
+    client.stop()
+"""
+
+
+def drained(rows: DataFrame, name: str, place: Place) -> list[tuple[object, ...]]:
+    """The rows of a stream up to its end."""
+    writer = rows.writeStream.queryName(name).format("memory").trigger(availableNow=True)
+    assert writer.option("checkpointLocation", str(place.folder / name)).start().awaitTermination(120)
+    return [tuple(row) for row in rows.sparkSession.table(name).collect()]
+
+
+def test_a_view_in_sql_is_the_topic_as_a_batch(spark: SparkSession, place: Place) -> None:
+    create, select = (place.put_in(each).replace("'orders'", f"'{place.topic}'") for each in STATEMENTS)
+    spark.sql(create)
+    try:
+        assert [tuple(row) for row in spark.sql(select).collect()] == [(0, 50)]
+        with pytest.raises(AnalysisException, match=UnknownOptionError.name) as refused:
+            spark.sql(create.replace("TEMPORARY VIEW orders", "TABLE orders_table"))
+        assert "use CREATE TEMPORARY VIEW" in str(refused.value)
+    finally:
+        spark.catalog.dropTempView("orders")
+
+
+def test_a_stream_can_be_read_in_sql(spark: SparkSession, place: Place, group: str) -> None:
+    names: dict[str, object] = {"spark": spark}
+    exec(place.put_in(STREAM_VIEW).replace("orders-by-sql", group), names)  # it is our own page
+    rows = names["texts"]
+    assert isinstance(rows, DataFrame)
+    assert len(drained(rows, "texts", place)) == 50
+    assert rows.columns == ["customer", "text"]
+
+
+@pytest.fixture(scope="module")
+def connect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Spark Connect server of its own."""
+    folder, (port,) = tmp_path_factory.mktemp("connect"), servers.free_ports(1)
+    command = [str(BIN / "spark-submit"), "--master", "local[2]", "--conf", "spark.ui.enabled=false"]
+    command += ["--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.python.authenticate.socket=true"]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    server = processes.start(command, folder / "log", folder=folder)
+    try:
+        log = folder / "log"
+        processes.wait_until(lambda: "Spark Connect server started at" in log.read_text(), 120, server, log)
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        processes.stop(server)
+
+
+def client(program: str, place: Place, *arguments: str) -> str:
+    """What a program of a Connect client prints."""
+    (place.folder / "client.py").write_text(program)
+    return place.run(f"python client.py {' '.join(arguments)}")
+
+
+def test_a_client_of_spark_connect_needs_nothing_of_ours(connect_url: str, place: Place, group: str) -> None:
+    here = place.put_in(CONNECT).replace("sc://localhost:15002", connect_url).replace("orders-by-connect", group)
+    loaded = "\nimport sys; print({'spark_coop_source', 'coordinator'} & {*sys.modules})\n"
+    printed = client(here + loaded, place)
+    assert printed.split("\n")[-3:] == ["50", "set()", ""]
+
+
+def test_two_clients_of_a_server_are_one_application(connect_url: str, place: Place, group: str) -> None:
+    program = TWO_CLIENTS.replace('"orders"', f'"{place.topic}"').replace('"both"', f'"{group}"')
+    assert client(program, place, connect_url).splitlines()[-1] == "GROUP_BUSY"
+
+
+def test_a_pipeline_has_a_streaming_table_of_a_topic(place: Place, group: str) -> None:
+    (spec,) = blocks(PAGE, "yaml")
+    (command,) = (line.removeprefix("$ ") for block in blocks(PAGE, "console") for line in block.splitlines())
+    (place.folder / "spark-pipeline.yml").write_text(
+        spec.replace("/tmp/orders-pipeline", str(place.folder / "storage"))
+    )
+    (place.folder / "transformations").mkdir()
+    code = PIPELINE.replace('"subscribe", "orders"', f'"subscribe", "{place.topic}"').replace("orders-pipeline", group)
+    (place.folder / "transformations" / "orders.py").write_text(code)
+    place.run(command)
+    (part,) = (place.folder / "spark-warehouse" / "orders_of_partitions").glob("*.parquet")
+    assert parquet.read_table(part).to_pylist() == [{"partition": 0, "count": 50}]
+
+
+class Registry(ThreadingHTTPServer):
+    """A schema registry that knows one schema, as number 7."""
+
+    asked: list[str]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Registry
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path.partition("?")[0])
+        known = self.server.asked[-1] == "/schemas/ids/7"
+        body = json.dumps({"schema": json.dumps(SCHEMA)} if known else {"error_code": 40403, "message": "not found"})
+        self.send_response(200 if known else 404)
+        self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
+        """Nothing."""
+
+
+@contextmanager
+def registry() -> Iterator[Registry]:
+    """A running registry."""
+    with Registry(("127.0.0.1", 0), _Handler) as server:
+        server.asked = []
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+
+
+def framed(amount: float) -> bytes:
+    """A value as Confluent's serializer writes it."""
+    body = BytesIO()
+    fastavro.schemaless_writer(body, SCHEMA, {"amount": amount})
+    return struct.pack(">bI", 0, 7) + body.getvalue()
+
+
+def test_avro_of_a_schema_registry_is_decoded_in_the_read(
+    spark: SparkSession, kafka: Kafka, place: Place, group: str
+) -> None:
+    topic = kafka.create_topic("avro")
+    kafka.produce(topic, [Record(framed(n / 2) if n else None, key=f"key-{n}".encode()) for n in range(20)])
+    with registry() as server:
+        names: dict[str, object] = {"spark": spark}
+        code = REGISTRY.replace("http://localhost:8081", f"http://127.0.0.1:{server.server_port}")
+        code = code.replace("orders-of-avro", group).replace('"orders")', f'"{topic}")')
+        exec(place.put_in(code), names)  # it is our own page
+        rows = names["orders"]
+        assert isinstance(rows, DataFrame)
+        found = drained(rows, "avro", place)
+        assert sorted(found, key=str) == sorted(
+            [(f"key-{n}".encode(), n / 2 if n else None) for n in range(20)], key=str
+        )
+        assert 1 <= len(server.asked) <= 8, "each task asks once"

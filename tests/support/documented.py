@@ -1,0 +1,64 @@
+"""Code and commands of a page of the docs, executed as they stand; only names of servers and topics are put in."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+
+from broker_jars import ROOT
+from streams import keyed
+from topics import Kafka
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The code blocks of one language of a page below the root."""
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+class Place:
+    """The docs' names of a user's own servers, and the servers of the tests. The topic has 50 records."""
+
+    def __init__(self, kafka: Kafka, redis_url: str, group: str, folder: Path) -> None:
+        self.folder = folder
+        self.topic = kafka.create_topic("orders")
+        kafka.produce(self.topic, keyed(50))
+        self.addresses = {"COOP_KAFKA": kafka.bootstrap, "COOP_REDIS": redis_url}
+        self._here = {
+            "localhost:9092": kafka.bootstrap,
+            "redis://localhost:6379/0": redis_url,
+            '"$COOP_KAFKA"': kafka.bootstrap,
+            "first-job": f"{group}-first",
+            "flights-.*": self.topic,
+            "orders-to-lake": group,
+            "orders-to-parquet": f"{group}-parquet",
+            '"orders"': f'"{self.topic}"',
+            "--topic orders": f"--topic {self.topic}",
+            "scripts/flights_job.py": str(ROOT / "scripts" / "flights_job.py"),
+        }
+
+    def put_in(self, text: str) -> str:
+        """A text with the names of the tests' servers."""
+        for there, here in self._here.items():
+            text = text.replace(there, here)
+        return text
+
+    def run(self, command: str) -> str:
+        """A command's output; it must succeed."""
+        tools = f"{Path(sys.executable).parent}{os.pathsep}{Path(pyspark.__file__).parent / 'bin'}{os.pathsep}"
+        done = subprocess.run(
+            shlex.split(self.put_in(command)),
+            cwd=self.folder,
+            env=os.environ | self.addresses | {"PATH": tools + os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=170,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
