@@ -20,6 +20,7 @@ import processes
 import servers
 from coordinator.errors import UnknownOptionError
 from documented import Place, blocks
+from streams import keyed
 from topics import Kafka, Record
 
 PAGE = "docs/spark.md"
@@ -27,26 +28,54 @@ STATEMENTS = [each for each in blocks(PAGE, "sql")[0].split(";") if each.strip()
 STREAM_VIEW, CONNECT, PIPELINE, REGISTRY = blocks(PAGE, "python")
 BIN = Path(pyspark.__file__).parent / "bin"
 SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "amount", "type": "double"}]}
-TWO_CLIENTS = """
+BEGIN = """
 import os, sys
+import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from spark_coop_source import error_of
+from spark_coop_source import ProgressListener, error_of, map_in_read
 
-def started(client, name):
-    orders = client.readStream.format("coop-kafka").options(**{
-        "kafka.bootstrap.servers": os.environ["COOP_KAFKA"], "redis.url": os.environ["COOP_REDIS"],
-        "subscribe": "orders", "startingOffsets": "earliest", "group": "both"}).load()
-    return orders.writeStream.queryName(name).format("memory").start()
+url, topic, group = sys.argv[1:]
+servers = {"kafka.bootstrap.servers": os.environ["COOP_KAFKA"], "subscribe": topic, "startingOffsets": "earliest"}
+in_group = servers | {"redis.url": os.environ["COOP_REDIS"]}
 
-clients = [SparkSession.builder.remote(sys.argv[1]).create() for _ in range(2)]
-first = started(clients[0], "first")
-first.processAllAvailable()
-try:
-    started(clients[1], "second").awaitTermination()
-except StreamingQueryException as raised:
-    print(error_of(raised).name)
-first.stop()
+def started(client, name, options, **trigger):
+    orders = client.readStream.format("coop-kafka").options(**options).load()
+    writer = orders.writeStream.queryName(name).format("memory")
+    return (writer.trigger(**trigger) if trigger else writer).start()
+"""
+WHAT_WORKS = f"""{BEGIN}
+def doubled(batches):
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({{"twice": [2 * each for each in batch.column("offset").to_pylist()]}})
+
+client = SparkSession.builder.remote(url).getOrCreate()
+heard = []
+client.streams.addListener(ProgressListener(heard.append))
+print("batch", client.read.format("coop-kafka").options(**servers).load().count())
+texts = ", ".join(f"`{{name}}` '{{value}}'" for name, value in servers.items())
+client.sql(f"CREATE TEMPORARY VIEW orders USING `coop-kafka` OPTIONS ({{texts}})")
+print("view", client.sql("SELECT count(*) FROM orders").first()[0])
+function = map_in_read(doubled, schema="twice long")
+started(client, "twice", in_group | function | {{"group": f"{{group}}-twice"}}, availableNow=True).awaitTermination()
+print("function", client.sql("SELECT sum(twice) FROM twice").first()[0])
+print("progress", {{progress.name for progress in heard}})
+client.stop()
+"""
+TWO_CLIENTS = f"""{BEGIN}
+clients = [SparkSession.builder.remote(url).create() for _ in range(2)]
+for more in ({{}}, {{"allow.several.queries": "true"}}):
+    options = in_group | more | {{"group": f"{{group}}-{{len(more)}}"}}
+    first = started(clients[0], "first", options)
+    first.processAllAvailable()
+    try:
+        second = started(clients[1], "second", options)
+        second.processAllAvailable()
+        print("both")
+        second.stop()
+    except StreamingQueryException as raised:
+        print(error_of(raised).name)
+    first.stop()
 for client in clients:
     client.stop()
 """
@@ -109,23 +138,30 @@ def test_a_client_of_spark_connect_needs_nothing_of_ours(connect_url: str, place
     assert printed.split("\n")[-3:] == ["50", "set()", ""]
 
 
+def test_what_the_page_says_works_through_connect(connect_url: str, place: Place, group: str) -> None:
+    printed = client(WHAT_WORKS, place, connect_url, place.topic, group).splitlines()
+    assert printed[-4:] == ["batch 50", "view 50", f"function {2 * sum(range(50))}", "progress {'twice'}"]
+
+
 def test_two_clients_of_a_server_are_one_application(connect_url: str, place: Place, group: str) -> None:
-    program = TWO_CLIENTS.replace('"orders"', f'"{place.topic}"').replace('"both"', f'"{group}"')
-    assert client(program, place, connect_url).splitlines()[-1] == "GROUP_BUSY"
+    assert client(TWO_CLIENTS, place, connect_url, place.topic, group).splitlines()[-2:] == ["GROUP_BUSY", "both"]
 
 
-def test_a_pipeline_has_a_streaming_table_of_a_topic(place: Place, group: str) -> None:
+def test_a_pipeline_has_a_streaming_table_of_a_topic(kafka: Kafka, place: Place, group: str) -> None:
     (spec,) = blocks(PAGE, "yaml")
     (command,) = (line.removeprefix("$ ") for block in blocks(PAGE, "console") for line in block.splitlines())
     (place.folder / "spark-pipeline.yml").write_text(
-        spec.replace("/tmp/orders-pipeline", str(place.folder / "storage"))
+        spec.replace("/data/orders-pipeline", str(place.folder / "storage"))
     )
     (place.folder / "transformations").mkdir()
     code = PIPELINE.replace('"subscribe", "orders"', f'"subscribe", "{place.topic}"').replace("orders-pipeline", group)
     (place.folder / "transformations" / "orders.py").write_text(code)
-    place.run(command)
-    (part,) = (place.folder / "spark-warehouse" / "orders_of_partitions").glob("*.parquet")
-    assert parquet.read_table(part).to_pylist() == [{"partition": 0, "count": 50}]
+    kept = place.folder / "spark-warehouse" / "orders_of_partitions"
+    for flag, records in (("", 50), ("", 70), (" --full-refresh-all", 20)):
+        place.run(command + flag)
+        (part,) = kept.glob("*.parquet")
+        assert parquet.read_table(part).to_pylist() == [{"partition": 0, "count": records}], "positions stay"
+        kafka.produce(place.topic, keyed(20, 50 + records))
 
 
 class Registry(ThreadingHTTPServer):

@@ -29,14 +29,25 @@ class Place:
         self.topic = kafka.create_topic("orders")
         kafka.produce(self.topic, keyed(50))
         self.addresses = {"COOP_KAFKA": kafka.bootstrap, "COOP_REDIS": redis_url}
+        self.options = {
+            "kafka.bootstrap.servers": kafka.bootstrap,
+            "redis.url": redis_url,
+            "subscribe": self.topic,
+            "startingOffsets": "earliest",
+            "group": group,
+            "slots": "2",
+        }
         self._here = {
             "localhost:9092": kafka.bootstrap,
+            "broker:9092": kafka.bootstrap,
             "redis://localhost:6379/0": redis_url,
+            '"redis://localhost:6379"': f'"{redis_url}"',
             '"$COOP_KAFKA"': kafka.bootstrap,
             "first-job": f"{group}-first",
             "flights-.*": self.topic,
             "orders-to-lake": group,
             "orders-to-parquet": f"{group}-parquet",
+            "orders-to-index": f"{group}-index",
             '"orders"': f'"{self.topic}"',
             "--topic orders": f"--topic {self.topic}",
             "scripts/flights_job.py": str(ROOT / "scripts" / "flights_job.py"),

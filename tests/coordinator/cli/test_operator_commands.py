@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import kafka_groups
-from broker_jars import ROOT
 from command_runs import Run
 from coordinator.errors import GroupBusyError, KafkaUnavailableError
 from coordinator.offset_spec import Earliest
@@ -20,6 +19,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.subscription import TopicPartition
+from documented import blocks
 from group_services import Group, batch, read, records, subscribed
 from group_services import run as run_query
 from kafka_logs import Through, kafka_log
@@ -157,6 +157,9 @@ def test_a_refused_reset_names_its_reason_although_kafka_fails_meanwhile(
     assert "no broker answered" in caplog.text
 
 
+PAGES = ("docs/operations.md", "docs/policies.md", "docs/failing-records.md", "docs/what-it-looks-like.md")
+
+
 def _what_it_leaves(command: str) -> int:
     """First what leaves the group as it is; then what makes its members recover, then what leaves nothing."""
     return 2 if " delete " in command else 1 if " restore " in command else 0
@@ -167,10 +170,11 @@ def test_the_commands_of_the_docs_run_without_an_error(
     run: Run, members: Group, tp: TopicPartition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COOP_REDIS", members.redis_url)
     run_query(members, subscribed(tp))
-    blocks = re.findall(r"```console\n(.*?)```", (ROOT / "docs" / "operations.md").read_text(), re.DOTALL)
-    lines = sorted((line for block in blocks for line in block.splitlines()), key=_what_it_leaves)
-    assert len(lines) >= 10
+    found = [line for page in PAGES for block in blocks(page, "console") for line in block.splitlines()]
+    lines = sorted({line for line in found if line.startswith("$ coop-kafka ")}, key=_what_it_leaves)
+    assert len(lines) >= 20
     members.redis.hset(
         GroupKeys(members.name).strikes, f"{tp.topic} 0 {WHOLE}", "parked 2 0-1 1 m-1"
     )  # so that one is parked

@@ -1,0 +1,282 @@
+"""Each code block of the docs runs in a test: in this file, or in one that `ELSEWHERE` names."""
+
+import ast
+import json
+import re
+import shlex
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import mmh3
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.streaming.query import StreamingQueryManager
+
+import servers
+from broker_jars import ROOT
+from command_runs import Run
+from coordinator.assignment.ownership_listener import OwnershipListener
+from coordinator.assignors.assignor import Subscriber
+from coordinator.assignors.check import check
+from coordinator.errors import FunctionNotAllowedError, InvalidOptionError
+from coordinator.key_hash import hash_key
+from documented import Place, blocks
+from served import served
+from spark_coop_source.options.options import validate
+from streams import eventually, keyed
+from topics import Kafka
+
+PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)$", re.MULTILINE)
+AUDITED = "50 records done, each exactly once in the sink: 0 lost, 0 repeated, 0 out of order."
+README, OPERATOR = "tests/docs/test_readme.py", "tests/coordinator/cli/test_operator_commands.py"
+ELSEWHERE = {
+    ("README.md", "console"): README,
+    ("README.md", "python"): README,
+    ("docs/benchmarks.md", "console"): "scripts/bench",
+    ("docs/commit-api.md", "python"): "tests/docs/test_commit_api.py",
+    ("docs/deployment.md", "bash"): "scripts/cluster",
+    ("docs/deployment.md", "console"): "scripts/cluster",
+    ("docs/failing-records.md", "console"): OPERATOR,
+    ("docs/failing-records.md", "python"): README,
+    ("docs/getting-started.md", "console"): README,
+    ("docs/getting-started.md", "python"): README,
+    ("docs/joins.md", "python"): "tests/end_to_end/test_joined_topics.py",
+    ("docs/map-in-read.md", "python"): README,
+    ("docs/operations.md", "console"): OPERATOR,
+    ("docs/policies.md", "console"): OPERATOR,
+    ("docs/spark.md", "console"): "tests/end_to_end/test_ways_into_spark.py",
+    ("docs/spark.md", "python"): "tests/end_to_end/test_ways_into_spark.py",
+    ("docs/spark.md", "sql"): "tests/end_to_end/test_ways_into_spark.py",
+    ("docs/spark.md", "yaml"): "tests/end_to_end/test_ways_into_spark.py",
+    ("docs/what-it-looks-like.md", "console"): OPERATOR,
+}
+HERE = {
+    ("docs/assignors.md", "python"),
+    ("docs/audit.md", "console"),
+    ("docs/audit.md", "python"),
+    ("docs/joins.md", "text"),
+    ("docs/last-progress.md", "json"),
+    ("docs/last-progress.md", "python"),
+    ("docs/logging.md", "console"),
+    ("docs/logging.md", "json"),
+    ("docs/managed-services.md", "python"),
+    ("docs/map-in-read.md", "console"),
+    ("docs/monitoring.md", "console"),
+    ("docs/monitoring.md", "yaml"),
+    ("docs/moving.md", "console"),
+    ("docs/operations.md", "python"),
+    ("docs/protocol.md", "json"),
+    ("docs/protocol.md", "python"),
+    ("docs/redundancy.md", "python"),
+    ("docs/reference.md", "python"),
+    ("docs/slow-keys.md", "python"),
+    ("docs/without-order.md", "python"),
+}
+
+
+def test_every_block_has_a_test() -> None:
+    found = {
+        (page, lang) for page in PAGES for lang in re.findall(r"^```(\w+)$", (ROOT / page).read_text(), re.MULTILINE)
+    }
+    assert found == {*ELSEWHERE} | HERE
+    assert not {*ELSEWHERE} & HERE
+
+
+@pytest.mark.parametrize(("page", "test"), sorted({(page, test) for (page, _), test in ELSEWHERE.items()}))
+def test_the_named_test_reads_the_page(page: str, test: str) -> None:
+    text = (ROOT / test).read_text(encoding="utf-8")
+    assert test.startswith("scripts/") or Path(page).stem in text
+
+
+def executed(code: str, names: Mapping[str, object]) -> dict[str, Any]:
+    """The names after the code; `_` is the value of its last line. It is our own page."""
+    tree = ast.parse(code)
+    if isinstance(last := tree.body[-1], ast.Expr):
+        value = ast.copy_location(ast.Assign([ast.Name("_", ast.Store())], last.value), last)
+        tree.body[-1] = ast.fix_missing_locations(value)
+    after = dict(names)
+    exec(compile(tree, "a page of the docs", "exec"), after)
+    return after
+
+
+@pytest.mark.parametrize("page", ["docs/redundancy.md", "docs/without-order.md"])
+def test_a_stream_of_a_page_reads_new_records(spark: SparkSession, kafka: Kafka, place: Place, page: str) -> None:
+    for number, code in enumerate(blocks(page, "python")):
+        rows, name = executed(place.put_in(code), {"spark": spark})["_"], f"rows_{number}"
+        writer = rows.writeStream.format("memory").queryName(name)
+        query = writer.option("checkpointLocation", str(place.folder / name)).start()
+        try:
+            query.processAllAvailable()
+            kafka.produce(place.topic, keyed(20, 50))
+            query.processAllAvailable()
+            assert spark.table(name).count() == 20, "the new records, and no older ones"
+        finally:
+            query.stop()
+
+
+def test_the_assignor_of_a_page_computes_an_assignment(place: Place) -> None:
+    (code,) = blocks("docs/assignors.md", "python")
+    mine = executed(code, {})["Mine"]()
+    members, partitions = [Subscriber(name, 1, frozenset({"orders"}), True) for name in "ab"], {"orders": 1}
+    assignment = mine.assign(members, partitions, {})
+    check(assignment, members, partitions)
+    assert set(assignment) == {"a", "b"}
+
+
+def test_the_audit_of_a_page_finds_no_fault_in_a_sink_of_its_query(spark: SparkSession, place: Place, run: Run) -> None:
+    sink = str(place.folder / "lake")
+    writing, auditing = (place.put_in(each).replace("/lake/orders", sink) for each in blocks("docs/audit.md", "python"))
+    stream = spark.readStream.format("coop-kafka").options(**place.options)
+    writer = stream.load().writeStream.foreachBatch(executed(writing, {})["write"]).trigger(availableNow=True)
+    assert writer.option("checkpointLocation", str(place.folder / "checkpoint")).start().awaitTermination(120)
+    (command,) = (line for block in blocks("docs/audit.md", "console") for line in block.splitlines() if "$ " in line)
+    words = shlex.split(place.put_in(command).replace("/lake/orders", sink))
+    code, out, _ = run(*words[2:])
+    assert (code, out.splitlines()[0]) == (0, AUDITED)
+    spark.read.parquet(sink).withColumnRenamed("offset", "kafka_offset").createOrReplaceTempView("orders")
+    auditing = auditing.replace(f'table("{place.topic}")', 'table("orders")')
+    found = executed(auditing, {"spark": spark})
+    assert found["result"].good
+
+
+def test_the_listeners_of_a_page_hear_of_a_query(
+    spark: SparkSession, place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added, add = list[StreamingQueryListener](), StreamingQueryManager.addListener
+
+    def remembering(manager: StreamingQueryManager, listener: StreamingQueryListener) -> None:
+        added.append(listener)
+        add(manager, listener)
+
+    monkeypatch.setattr(StreamingQueryManager, "addListener", remembering)
+    printing, serving = blocks("docs/last-progress.md", "python")
+    (port,) = servers.free_ports(1)
+    executed(printing, {"spark": spark})
+    executed(serving.replace("9400", str(port)), {"spark": spark})
+    writer = spark.readStream.format("coop-kafka").options(**place.options).load().writeStream.queryName("watched")
+    query = writer.format("noop").option("checkpointLocation", str(place.folder / "checkpoint")).start()
+    try:
+        eventually(lambda: "coop_kafka_query" in text_of(f"http://127.0.0.1:{port}/metrics"), "metrics are served")
+        eventually(lambda: "watched 0" in capsys.readouterr().out, "the progress is printed")
+    finally:
+        query.stop()
+        for each in added:
+            spark.streams.removeListener(each)
+    assert len(added) == 2
+
+
+def text_of(url: str) -> str:
+    with urllib.request.urlopen(url) as answer:
+        return str(answer.read(), "utf-8")
+
+
+def test_the_log_line_of_a_page_is_logged(place: Place) -> None:
+    (job,) = (code for code in blocks("README.md", "python") if "SparkSession" in code)
+    (place.folder / "first_job.py").write_text(place.put_in(job))
+    (command,) = commands("docs/logging.md")
+    assert " INFO coordinator.batches: group " in place.run(f"bash -c '{command} 2>&1'")
+
+
+def test_the_credentials_of_a_page_are_read_from_the_file(tmp_path: Path) -> None:
+    (code,) = blocks("docs/managed-services.md", "python")
+    secret = tmp_path / "redis"
+    provider = executed(code.replace("/var/run/secrets/redis", str(secret)), {})["Rotating"]()
+    for password in ("first", "second"):
+        secret.write_text(f"{password}\n")
+        assert provider.get_credentials() == ("orders-job", password)
+
+
+def commands(page: str) -> list[str]:
+    """The commands of a page's consoles, without installations."""
+    lines = (line for block in blocks(page, "console") for line in block.splitlines() if line.startswith("$ "))
+    return [line.removeprefix("$ ") for line in lines if not line.startswith("$ pip ")]
+
+
+def test_the_servers_of_a_page_answer(place: Place) -> None:
+    for command, greeting in zip(commands("docs/monitoring.md"), ("Groups", "Metrics"), strict=True):
+        _, verb, *flags = shlex.split(place.put_in(command))
+        kept = flags[: flags.index("--listen")] if "--listen" in flags else flags
+        with served(verb, rf"{greeting} at http://[\d.]+:(\d+)/.*\n", *kept) as running:
+            assert text_of(f"http://127.0.0.1:{running.port}/")
+
+
+def test_a_query_of_sparks_source_moves_over_and_back_as_the_page_shows(
+    spark: SparkSession, place: Place, run: Run, group: str
+) -> None:
+    checkpoint = str(place.folder / "checkpoint")
+    options = {name: place.options[name] for name in ("kafka.bootstrap.servers", "subscribe", "startingOffsets")}
+    writer = spark.readStream.format("kafka").options(**options).load().writeStream.format("noop")
+    assert writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination(120)
+    servers_of = ("--redis", place.options["redis.url"], "--bootstrap-server", place.options["kafka.bootstrap.servers"])
+    for command in commands("docs/moving.md"):
+        here = command.replace("/data/checkpoints/orders", checkpoint).replace("orders-job", group)
+        _, *words = shlex.split(here.replace("orders-plain", f"{group}-plain"))
+        code, out, err = run(*words, *servers_of)
+        assert (code, "50" in out) == (0, True), err
+
+
+def test_the_listener_of_a_page_is_one(place: Place) -> None:
+    (code,) = blocks("docs/operations.md", "python")
+    cache = executed(code, {})["Cache"]()
+    assert isinstance(cache, OwnershipListener)
+    for call in (cache.on_assigned, cache.on_revoked, cache.on_lost):
+        assert call({}) is None
+
+
+def test_the_functions_that_a_page_allows_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    (command,) = commands("docs/map-in-read.md")
+    name, _, value = command.removeprefix("export ").partition("=")
+    monkeypatch.setenv(name, value)
+    options = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "mapInRead.schema": "n long"}
+    with pytest.raises(InvalidOptionError, match="cannot be imported"):
+        validate(options | {"mapInRead": "acme.score:f"}, streaming=None)
+    with pytest.raises(FunctionNotAllowedError):
+        validate(options | {"mapInRead": "other:f"}, streaming=None)
+
+
+def test_the_hash_of_a_page_is_ours() -> None:
+    (code,) = blocks("docs/protocol.md", "python")
+    for key in (b"", b"customer-17", bytes(range(256))):
+        assert executed(code, {"mmh3": mmh3, "key": key})["_"] == hash_key(key)
+
+
+def test_the_error_of_a_failed_query_is_found_as_the_page_shows(
+    spark: SparkSession, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (code,) = blocks("docs/reference.md", "python")
+    (port,) = servers.free_ports(1)  # nobody listens there
+    options = place.options | {"redis.url": f"redis://127.0.0.1:{port}/0", "redis.max.outage": "1s"}
+    writer = spark.readStream.format("coop-kafka").options(**options).load().writeStream.format("noop")
+    query = writer.option("checkpointLocation", str(place.folder / "checkpoint")).start()
+    executed(code, {"query": query})
+    assert capsys.readouterr().out.startswith("REDIS_UNAVAILABLE ")
+
+
+def test_the_record_of_a_page_is_shown(
+    spark: SparkSession, kafka: Kafka, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (code,) = blocks("docs/slow-keys.md", "python")
+    kafka.produce(place.topic, keyed(770, 50))
+    code = place.put_in(code).replace('{"orders":', f'{{"{place.topic}":')
+    executed(code, {"spark": spark})
+    rows = [line for line in capsys.readouterr().out.splitlines() if place.topic in line]
+    assert len(rows) == 1
+    assert "|812 " in rows[0]
+
+
+@pytest.mark.parametrize("page", [page for page, language in sorted(HERE) if language == "json"])
+def test_json_of_a_page_is_json(page: str) -> None:
+    for text in blocks(page, "json"):
+        assert json.loads(text)
+
+
+def test_prometheus_reads_the_configuration_of_a_page(tmp_path: Path) -> None:
+    (text,) = blocks("docs/monitoring.md", "yaml")
+    (scrape,) = yaml.safe_load(text)["scrape_configs"]
+    assert scrape == {"job_name": "coop-kafka", "static_configs": [{"targets": ["localhost:9308"]}]}
+    assert (ROOT / "conf" / "prometheus" / yaml.safe_load(text)["rule_files"][0]).is_file()
