@@ -23,7 +23,7 @@ progress_bar.AFTER_S = {seconds}
 sys.argv[1:] = {arguments!r}
 app()
 """
-"""A command whose bar is shown after so many seconds: it gives up after two seconds and a little more."""
+"""A command whose bar is shown after so many seconds: it gives up after one or two, by the version of redis-py."""
 
 
 @pytest.fixture
@@ -41,7 +41,6 @@ def test_a_command_that_waits_shows_a_bar_and_then_only_its_result(silent: str, 
         printed = terminal.rest()
         assert terminal.process.wait(10) == 1
     assert [verb[0] in printed, BAR in printed, "Traceback" in printed] == [True, True, False]
-    assert re.search("0:00:0[2-9]", printed), "it counts from the beginning of the command"
     assert printed.rstrip().splitlines()[-1].startswith("REDIS_UNAVAILABLE: "), "the bar is gone"
 
 
@@ -73,16 +72,24 @@ def test_without_a_terminal_no_numbers_are_wanted(run: Run) -> None:
 NUMBERS = """
 import time
 from coordinator.cli import progress_bar
-progress_bar.AFTER_S = 0.0
+progress_bar.AFTER_S = {after_s}
 with progress_bar.waiting("redrive", as_json=False) as bar:
     bar("reading [red]dead\\x1b[2J", 3, 6)
-    time.sleep(0.5)
+    time.sleep({after_s} + 0.5)
 print("done")
 """
 
 
+def test_the_bar_counts_from_the_beginning_of_the_command() -> None:
+    with on_a_terminal(code=NUMBERS.format(after_s=1.1)) as terminal:
+        printed = terminal.rest()
+    shown = re.findall(r"0:00:\d\d", printed)
+    assert shown
+    assert "0:00:00" not in shown
+
+
 def test_numbers_fill_the_bar_and_a_name_cannot_drive_the_terminal() -> None:
-    with on_a_terminal(code=NUMBERS) as terminal:
+    with on_a_terminal(code=NUMBERS.format(after_s=0.0)) as terminal:
         printed = terminal.rest()
     assert r"redrive: reading [red]dead\x1b[2J" in printed
     assert printed.rstrip().endswith("done")
