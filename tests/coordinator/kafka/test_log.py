@@ -183,7 +183,7 @@ def test_a_group_with_live_consumers_is_left_alone(kafka: Kafka, log: KafkaLog) 
     with closing(consumer):
         deadline = time.monotonic() + SOON_S
         while not consumer.assignment() and time.monotonic() < deadline:
-            consumer.poll(100)
+            consumer.poll(1_000)
         assert not log.commit_group_offsets(group, {tp: (9, "")})
     assert log.group_offsets(group) == {tp: (1, "")}
 

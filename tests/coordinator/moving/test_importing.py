@@ -146,7 +146,7 @@ def test_a_group_with_live_consumers_is_not_imported(
     kafka.produce(topic, keyed(3))
     consumer.subscribe([topic])
     while not consumer.assignment():
-        consumer.poll(100)
+        consumer.poll(1_000)
     consumer.commit({KafkaPartition(topic, 0): OffsetAndMetadata(2, "", -1)})
     asked = ("import", group, "--from", f"kafka-group:{group}-old", *place)
     assert run(*asked)[0] == 0, "it may be looked at"
