@@ -106,4 +106,4 @@ def test_a_users_program_is_checked_strictly_against_our_types(tmp_path: Path) -
 def test_the_package_needs_pyspark_only_with_the_extra() -> None:
     """A managed platform brings its own Spark, and the command line needs none."""
     wanted = [text for text in metadata.requires("coop-kafka") or () if re.match(r"pyspark\b(?!-)", text)]
-    assert [text.partition("; ")[2] for text in wanted] == ['extra == "spark"']
+    assert [text.partition("; ")[2] for text in wanted] == ['extra == "spark"', 'extra == "test"']
