@@ -54,7 +54,11 @@ def make(pages: Path, output: Path) -> None:
 
 def serve(folder: Path, port: int) -> None:
     """Serve a folder until the process is interrupted."""
-    with ThreadingHTTPServer(("127.0.0.1", port), partial(SimpleHTTPRequestHandler, directory=folder)) as server:
+    try:
+        opened = ThreadingHTTPServer(("127.0.0.1", port), partial(SimpleHTTPRequestHandler, directory=folder))
+    except (OSError, OverflowError) as error:
+        sys.exit(f"Port {port} cannot be used ({error}). Choose another one; 0 takes a free one.")
+    with opened as server:
         print(f"Serving http://127.0.0.1:{server.server_port}/", flush=True)
         with suppress(KeyboardInterrupt):
             server.serve_forever()

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pyspark
+from pyspark.sql import DataFrame
 
 from broker_jars import ROOT
-from streams import keyed
+from streams import DEADLINE_S, keyed
 from topics import Kafka
 
 
@@ -59,13 +60,23 @@ class Place:
             text = text.replace(there, here)
         return text
 
-    def run(self, command: str) -> str:
-        """A command's output; it must succeed."""
+    def drained(self, rows: DataFrame, name: str) -> list[tuple[object, ...]]:
+        """The rows of a stream up to its end."""
+        writer = rows.writeStream.queryName(name).format("memory").trigger(availableNow=True)
+        query = writer.option("checkpointLocation", str(self.folder / name)).start()
+        try:
+            assert query.awaitTermination(DEADLINE_S)
+        finally:
+            query.stop()
+        return [tuple(row) for row in rows.sparkSession.table(name).collect()]
+
+    def run(self, command: str, **more: str) -> str:
+        """A command's output; it must succeed. `more` is added to its environment."""
         tools = f"{Path(sys.executable).parent}{os.pathsep}{Path(pyspark.__file__).parent / 'bin'}{os.pathsep}"
         done = subprocess.run(
             shlex.split(self.put_in(command)),
             cwd=self.folder,
-            env=os.environ | self.addresses | {"PATH": tools + os.environ["PATH"]},
+            env=os.environ | self.addresses | more | {"PATH": tools + os.environ["PATH"]},
             capture_output=True,
             text=True,
             timeout=170,

@@ -16,11 +16,11 @@ _HEAD = """# The command coop-kafka
 <!-- Made by scripts/reference-pages from the verbs. Do not edit. -->
 
 Every verb and its flags, as `--help` prints them. [operations.md](operations.md) shows the verbs at work, with the exit
-codes. [json.md](json.md) has the fields of `--json`.
+codes. [json.md](json.md) has the fields of `--json`. Brackets mark what may be left out.
 """
 
 _COLUMNS = ("argument", "environment", "default", "meaning")
-_MANY = 5
+_MANY, _REQUIRED = 5, "required"
 
 Verb = Callable[..., Any]
 Row = tuple[str, ...]
@@ -48,11 +48,12 @@ def verbs(inside: typer.Typer, before: str = "") -> Iterator[tuple[str, Verb]]:
 
 
 def _usage(name: str, rows: list[Row], shared: list[Row]) -> str:
-    """How to call a verb, and the table of what only few verbs have."""
-    places = "".join(f" {row[0].strip('`')}" for row in rows if not row[0].startswith("`--"))
-    flags = ", ".join(row[0] for row in rows if row in shared and row[0].startswith("`--"))
+    """How to call a verb with all its places and shared flags, and the table of what only few verbs have."""
+    called = [row[0].strip("`") for row in rows if row in shared or not row[0].startswith("`--")]
+    required = {row[0].strip("`") for row in rows if row[2] == _REQUIRED}
+    words = " ".join(each if each in required else f"[{each}]" for each in called)
     own = [row for row in rows if row not in shared]
-    return f"`coop-kafka {name}{places}`, and {flags}\n" + (f"\n{table(_COLUMNS, own)}" if own else "")
+    return f"`coop-kafka {name} {words}`\n" + (f"\n{table(_COLUMNS, own)}" if own else "")
 
 
 def _rows(verb: Verb) -> Iterator[Row]:
@@ -75,5 +76,5 @@ def _flag(name: str, info: OptionInfo, kind: object) -> str:
 
 def _default(value: object) -> str:
     if value is inspect.Parameter.empty:
-        return "required"
+        return _REQUIRED
     return "" if value in (None, False, []) else f"`{value}`"
