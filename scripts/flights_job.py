@@ -67,8 +67,8 @@ def main() -> None:
     """Run until the end of the topic, or without end."""
     wanted = arguments()
     spark = SparkSession.builder.appName("flights").getOrCreate()
-    writer = read(spark, wanted).writeStream.foreachBatch(partial(write_batch, output=wanted.output))
-    writer = writer.option("checkpointLocation", wanted.checkpoint)
+    writer = read(spark, wanted).writeStream.queryName(wanted.group).option("checkpointLocation", wanted.checkpoint)
+    writer = writer.foreachBatch(partial(write_batch, output=wanted.output))
     if wanted.available_now:
         writer = writer.trigger(availableNow=True)
     writer.start().awaitTermination()
