@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from hypothesis import settings
+from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
 from xdist.scheduler import LoadGroupScheduling, LoadScopeScheduling
 
@@ -37,6 +38,7 @@ from group_services import Group
 from guarded_broker import GuardedBroker, guarded_broker
 from own_valkey import OwnValkey
 from secure_listener import SecureListener
+from sites import chromium
 from spark_coop_source.cache.folder import SHARED_MEMORY, opened, path
 from store_world import StoreServer, World
 from streams import Stream, keyed
@@ -143,6 +145,13 @@ def valkey(tmp_path: Path) -> Iterator[OwnValkey]:
 def group() -> str:
     """The name of a group that does not exist yet."""
     return f"group-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium for the tests of one file, which skip where there is none."""
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture

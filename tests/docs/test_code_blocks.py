@@ -9,7 +9,6 @@ import re
 import shlex
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -23,7 +22,7 @@ import yaml
 from prometheus_client.registry import Collector
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
-from pyspark.sql.streaming.query import StreamingQuery, StreamingQueryManager
+from pyspark.sql.streaming.query import StreamingQueryManager
 
 import servers
 from broker_jars import ROOT
@@ -33,7 +32,7 @@ from coordinator.assignors.assignor import Subscriber
 from coordinator.assignors.check import check
 from coordinator.errors import FunctionNotAllowedError, InvalidOptionError
 from coordinator.key_hash import hash_key
-from documented import Place, blocks
+from documented import Place, blocks, commands, ending
 from served import served
 from spark_coop_source.options.options import validate
 from streams import DEADLINE_S, eventually, keyed
@@ -104,15 +103,6 @@ def collectors() -> list[Collector]:
     return [*prometheus_client.REGISTRY._collector_to_names]
 
 
-@contextmanager
-def ending(query: StreamingQuery) -> Iterator[StreamingQuery]:
-    """A query that ends with the body."""
-    try:
-        yield query
-    finally:
-        query.stop()
-
-
 def executed(code: str, names: Mapping[str, object]) -> dict[str, Any]:
     """The names after the code; `_` is the value of its last line. It is our own page."""
     tree = ast.parse(code)
@@ -129,13 +119,10 @@ def test_a_stream_of_a_page_reads_new_records(spark: SparkSession, kafka: Kafka,
     for number, code in enumerate(blocks(page, "python")):
         rows, name = executed(place.put_in(code), {"spark": spark})["_"], f"rows_{number}"
         writer = rows.writeStream.format("memory").queryName(name)
-        query = writer.option("checkpointLocation", str(place.folder / name)).start()
-        try:
+        with ending(writer.option("checkpointLocation", str(place.folder / name)).start()) as query:
             query.processAllAvailable()
             kafka.produce(place.topic, keyed(20, 50))
             eventually(partial(_has, spark, name, 20), "the new records, and no older ones")
-        finally:
-            query.stop()
 
 
 def _has(spark: SparkSession, name: str, records: int) -> bool:
@@ -158,9 +145,9 @@ def test_the_audit_of_a_page_finds_no_fault_in_a_sink_of_its_query(spark: SparkS
     writer = stream.load().writeStream.foreachBatch(executed(writing, {})["write"]).trigger(availableNow=True)
     with ending(writer.option("checkpointLocation", str(place.folder / "checkpoint")).start()) as query:
         assert query.awaitTermination(DEADLINE_S)
-    (command,) = (line for block in blocks("docs/audit.md", "console") for line in block.splitlines() if "$ " in line)
-    words = shlex.split(place.put_in(command).replace("/lake/orders", sink))
-    code, out, _ = run(*words[2:])
+    (command,) = (each for each in commands("docs/audit.md") if each.startswith("coop-kafka audit "))
+    _, *words = shlex.split(place.put_in(command).replace("/lake/orders", sink))
+    code, out, _ = run(*words)
     assert (code, out.splitlines()[0]) == (0, AUDITED)
     spark.read.parquet(sink).withColumnRenamed("offset", "kafka_offset").createOrReplaceTempView("audited_orders")
     try:
@@ -241,14 +228,9 @@ def test_the_credentials_of_a_page_are_read_from_the_file(tmp_path: Path) -> Non
         assert provider.get_credentials() == ("orders-job", password)
 
 
-def commands(page: str) -> list[str]:
-    """The commands of a page's consoles, without installations."""
-    lines = (line for block in blocks(page, "console") for line in block.splitlines() if line.startswith("$ "))
-    return [line.removeprefix("$ ") for line in lines if not line.startswith("$ pip ")]
-
-
 def test_the_servers_of_a_page_answer(place: Place) -> None:
-    for command, greeting in zip(commands("docs/monitoring.md"), ("Groups", "Metrics"), strict=True):
+    verbs = [each for each in commands("docs/monitoring.md") if not each.startswith("pip ")]
+    for command, greeting in zip(verbs, ("Groups", "Metrics"), strict=True):
         _, verb, *flags = shlex.split(place.put_in(command))
         kept = flags[: flags.index("--listen")] if "--listen" in flags else flags
         with served(verb, rf"{greeting} at http://[\d.]+:(\d+)/.*\n", *kept) as running:

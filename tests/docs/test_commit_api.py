@@ -13,11 +13,12 @@ from coordinator.commits.commit_api import Committed
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import TopicPartition
+from documented import blocks
 from group_services import Group, batch, subscribed
 from streams import keyed
 
 PAGE = (ROOT / "docs" / "commit-api.md").read_text()
-CODE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+CODE = blocks("docs/commit-api.md", "python")
 
 
 def test_the_python_of_the_page_has_the_results_that_the_page_shows(members: Group, tp: TopicPartition) -> None:

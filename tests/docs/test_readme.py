@@ -13,28 +13,23 @@ from kafka import KafkaConsumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from broker_jars import ROOT
-from documented import Place
+from documented import Place, blocks, commands
 from topics import Kafka
 
 README = (ROOT / "README.md").read_text()
-BEGINNING = (ROOT / "docs" / "getting-started.md").read_text()
+BEGINNING = ("README.md", "docs/getting-started.md")
 JOB_TO_COPY = (ROOT / "scripts" / "flights_job.py").read_text()
-PAGES = (
-    README
-    + BEGINNING
-    + "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("map-in-read", "failing-records"))
-)
-PYTHON = re.findall(r"```python\n(.*?)```", PAGES, re.DOTALL)
+PAGES = (*BEGINNING, "docs/map-in-read.md", "docs/failing-records.md")
+PYTHON = [code for page in PAGES for code in blocks(page, "python")]
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
 JOBS = [c for c in PYTHON if "SparkSession" in c]
 READING = [c for c in PYTHON if c not in SENDING and c not in JOBS]
-CONSOLE = re.findall(r"```console\n(.*?)```", README + BEGINNING, re.DOTALL)
-COMMANDS = [c for text in CONSOLE for c in re.findall(r"^\$ (.*)$", text.replace("\\\n", " "), re.MULTILINE)]
+COMMANDS = [command for page in BEGINNING for command in commands(page)]
 # This run, what sets it up, test_build_site and test_demo.
 ELSEWHERE = ("scripts/test", "scripts/site", 'pip install ".[spark]"', "source .venv", "export COOP_", "scripts/demo")
 
 
-def commands(word: str) -> list[str]:
+def with_word(word: str) -> list[str]:
     found = [c.strip() for c in COMMANDS if word in c]
     assert found, f"neither the README nor docs/getting-started.md shows {word}"
     return found
@@ -79,7 +74,7 @@ def test_the_topic_to_begin_with_has_one_partition_of_a_thousand_records(
 def test_the_first_job_shows_four_tasks_on_one_partition_and_nothing_the_second_time(place: Place) -> None:
     (job,) = JOBS
     (place.folder / "first_job.py").write_text(place.put_in(job))
-    (command,) = commands("first_job.py")
+    (command,) = with_word("first_job.py")
     row = re.compile(r"^\|\s*\d+\|\s*(\d+)\|$", re.MULTILINE)
     counts = [int(count) for count in row.findall(place.run(command))]
     assert (len(counts), sum(counts)) == (4, 50)
@@ -114,9 +109,9 @@ def _leads(page: Path, link: str) -> bool:
 
 
 def test_the_job_of_the_readme_runs_and_can_be_described(place: Place) -> None:
-    (submit,) = commands("spark-submit")
+    (submit,) = with_word("spark-submit")
     place.run(submit)
     assert list((place.folder / "out").glob("query=*/batch=0/*.parquet"))
-    (describe,) = commands("coop-kafka describe")
+    (describe,) = with_word("coop-kafka describe")
     shown = place.run(describe)
     assert place.topic[:10] in shown

@@ -1,7 +1,6 @@
 """A join by key inside the read, without a shuffle: it has the pairs of Spark's own join of the two topics."""
 
 import json
-import re
 import threading
 import uuid
 from collections.abc import Iterator
@@ -13,10 +12,10 @@ import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from broker_jars import ROOT
 from coordinator.assignment.rebalance import union
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
+from documented import blocks
 from drivers import joining_job, stream_join_job
 from drivers.driver import Driver
 from drivers.fleet import Fleet
@@ -179,7 +178,7 @@ def test_the_example_of_the_docs_equals_sparks_own_join(spark: SparkSession, kaf
     orders = kafka.create_topic("orders")
     kafka.produce(orders, records(60))
     kafka.produce(payments, records(50, 7))
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "joins.md").read_text(), re.DOTALL)
+    (code,) = blocks("docs/joins.md", "python")
     here = {"broker:9092": kafka.bootstrap, "orders,payments": f"{orders},{payments}", '== "orders"': f'== "{orders}"'}
     for there, name in here.items():
         assert there in code

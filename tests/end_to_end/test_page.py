@@ -1,6 +1,5 @@
 """The page of `coop-kafka ui` in a real Chromium, of groups in a real Redis. `test_watching.py` has real drivers."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -16,7 +15,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.store import store_of
 from coordinator.subscription import Topic, TopicPartition
 from own_valkey import OwnValkey
-from sites import CHROMIUM, NO_CHROMIUM, chromium, looking, screenshot, site
+from sites import CHROMIUM, NO_CHROMIUM, looking, screenshot, site
 from watched_groups import SLOW, at_work, live
 
 pytestmark = [
@@ -27,12 +26,6 @@ pytestmark = [
 
 GROUP, TP = "orders-to-lake", TopicPartition("orders", 0)
 PARTITIONS, LANES = 1_000, 10
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 def partitions(valkey: OwnValkey, group: str, number: int, lanes: int) -> None:

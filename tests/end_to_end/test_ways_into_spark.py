@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 import processes
 from broker_jars import ROOT
 from coordinator.errors import UnknownOptionError
-from documented import Place, blocks
+from documented import Place, blocks, commands
 from streams import DEADLINE_S, keyed
 from topics import Kafka, Record
 
@@ -153,7 +153,7 @@ def test_two_clients_of_a_server_are_one_application(connect_url: str, place: Pl
 @pytest.mark.timeout(900)  # four drivers, one after the other
 def test_a_pipeline_has_a_streaming_table_of_a_topic(kafka: Kafka, place: Place, group: str) -> None:
     (spec,) = blocks(PAGE, "yaml")
-    (command,) = (line.removeprefix("$ ") for block in blocks(PAGE, "console") for line in block.splitlines())
+    (command,) = commands(PAGE)
     (place.folder / "spark-pipeline.yml").write_text(
         spec.replace("/data/orders-pipeline", str(place.folder / "storage"))
     )

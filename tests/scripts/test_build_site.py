@@ -14,7 +14,7 @@ from playwright.sync_api import Browser
 
 import build_site
 from broker_jars import ROOT
-from sites import CHROMIUM, NO_CHROMIUM, chromium, looking
+from sites import CHROMIUM, NO_CHROMIUM, looking
 
 PROGRAM = [sys.executable, str(ROOT / "scripts" / "lib" / "build_site.py")]
 
@@ -40,12 +40,6 @@ def site(built: Path) -> Iterator[str]:
     finally:
         serving.kill()
         serving.communicate()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.mark.skipif(not CHROMIUM, reason=NO_CHROMIUM)

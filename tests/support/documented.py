@@ -5,10 +5,13 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
 from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
 
 from broker_jars import ROOT
 from streams import DEADLINE_S, keyed
@@ -20,6 +23,21 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(
         rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )
+
+
+def commands(page: str) -> list[str]:
+    """The commands of a page's consoles, continued lines joined."""
+    texts = (text.replace("\\\n", " ") for text in blocks(page, "console"))
+    return [line for text in texts for line in re.findall(r"^\$ (.*)$", text, re.MULTILINE)]
+
+
+@contextmanager
+def ending(query: StreamingQuery) -> Iterator[StreamingQuery]:
+    """A query that ends with the body."""
+    try:
+        yield query
+    finally:
+        query.stop()
 
 
 class Place:
@@ -63,11 +81,8 @@ class Place:
     def drained(self, rows: DataFrame, name: str) -> list[tuple[object, ...]]:
         """The rows of a stream up to its end."""
         writer = rows.writeStream.queryName(name).format("memory").trigger(availableNow=True)
-        query = writer.option("checkpointLocation", str(self.folder / name)).start()
-        try:
+        with ending(writer.option("checkpointLocation", str(self.folder / name)).start()) as query:
             assert query.awaitTermination(DEADLINE_S)
-        finally:
-            query.stop()
         return [tuple(row) for row in rows.sparkSession.table(name).collect()]
 
     def run(self, command: str, **more: str) -> str:

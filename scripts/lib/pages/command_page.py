@@ -28,12 +28,13 @@ Row = tuple[str, ...]
 
 def markdown() -> str:
     """The whole page."""
-    rows = {name: list(_rows(verb)) for name, verb in verbs(commands)}
+    named = dict(verbs(commands))
+    rows = {name: list(_rows(verb)) for name, verb in named.items()}
     of_verbs = Counter(row for each in rows.values() for row in each)
     shared = [row for row, count in of_verbs.items() if count >= _MANY]
     head = _HEAD + "\n## Arguments of many verbs\n\n" + table(_COLUMNS, shared)
     return head + "".join(
-        f"\n## {name}\n\n{inspect.getdoc(verb)}\n\n{_usage(name, rows[name], shared)}" for name, verb in verbs(commands)
+        f"\n## {name}\n\n{inspect.getdoc(verb)}\n\n{_usage(name, rows[name], shared)}" for name, verb in named.items()
     )
 
 

@@ -1,6 +1,5 @@
 """A hook of MkDocs: the rows of reference tables have anchors, and a search finds them."""
 
-import html
 import json
 import re
 from pathlib import Path
@@ -37,6 +36,6 @@ def on_post_build(config: MkDocsConfig) -> None:
     for name in OF:
         place = name.replace(".md", ".html")
         for row in _PLACE.finditer((built / place).read_text(encoding="utf-8")):
-            text = html.unescape(re.sub(r"<[^>]+>", " ", row[2]))
-            content["docs"].append({"location": f"{place}#{row[1]}", "title": row[1], "text": html.escape(text)})
+            text = re.sub(r"<[^>]+>", " ", row[2])
+            content["docs"].append({"location": f"{place}#{row[1]}", "title": row[1], "text": text})
     index.write_text(json.dumps(content), encoding="utf-8")

@@ -19,7 +19,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.subscription import TopicPartition
-from documented import blocks
+from documented import commands
 from group_services import Group, batch, read, records, subscribed
 from group_services import run as run_query
 from kafka_logs import Through, kafka_log
@@ -172,8 +172,8 @@ def test_the_commands_of_the_docs_run_without_an_error(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COOP_REDIS", members.redis_url)
     run_query(members, subscribed(tp))
-    found = [line for page in PAGES for block in blocks(page, "console") for line in block.splitlines()]
-    lines = sorted({line for line in found if line.startswith("$ coop-kafka ")}, key=_what_it_leaves)
+    found = {command for page in PAGES for command in commands(page) if command.startswith("coop-kafka ")}
+    lines = sorted(found, key=_what_it_leaves)
     assert len(lines) >= 20
     members.redis.hset(
         GroupKeys(members.name).strikes, f"{tp.topic} 0 {WHOLE}", "parked 2 0-1 1 m-1"
@@ -186,7 +186,7 @@ def test_the_commands_of_the_docs_run_without_an_error(
     }
     for line in lines:
         command, _, file = line.partition(" > ")
-        words = [here.get(word, word) for word in shlex.split(command.removeprefix("$ coop-kafka "))]
+        words = [here.get(word, word) for word in shlex.split(command.removeprefix("coop-kafka "))]
         words = [re.sub(r"^orders(?=$|:)|(?<=:)orders(?==)", tp.topic, word) for word in words]
         code, out, err = run(*words, *(["--once"] if words[0] == "top" else []))
         complaints = [each for each in err.splitlines() if "warning: group" not in each or members.name in each]
