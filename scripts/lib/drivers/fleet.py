@@ -54,6 +54,7 @@ class Fleet:
     pace: str = "0 seconds"  # the interval of triggers: drivers at work leave the cores to one that starts
     odd: list[Record] = field(default_factory=list)  # to send in between
     job: Path = JOB
+    kind: type[Driver] = Driver
     cluster: Sequence[str] = ()  # see `SparkSubmit`
     drivers: dict[str, Driver] = field(default_factory=dict)
     sent: list[list[Sent]] = field(default_factory=list)
@@ -77,7 +78,8 @@ class Fleet:
             "heartbeat.interval.ms": "500",
             **self.options,
         }
-        driver = self.drivers.setdefault(name, Driver(self.folder / name, options, self.pace, self.job, self.cluster))
+        made = self.kind(self.folder / name, options, self.pace, self.job, self.cluster)
+        driver = self.drivers.setdefault(name, made)
         driver.start()
         return driver
 
