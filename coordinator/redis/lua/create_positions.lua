@@ -6,7 +6,7 @@
 --   ARGV[3] partition.growth.grace in ms ("" if the caller reads assigned partitions and does not see a growth),
 --   ARGV[4..] "topic id count partition position" of each partition
 -- Reply placed: number of partitions with new positions | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, events, prelude
+-- Uses arguments, damage, events, founding, prelude
 local places = positions_of_arguments(4)
 if redis.call('EXISTS', META) == 1 then
   local bad = lost()
@@ -14,14 +14,9 @@ if redis.call('EXISTS', META) == 1 then
 elseif ARGV[2] == '' then
   return { 'ABSENT' }
 else
-  check_kinds()
-  for _, key in ipairs(KEYS) do  -- a key without meta: the group lost part of its state
-    if key ~= KEYS[3] and redis.call('EXISTS', key) == 1 then return { 'LOST', META .. ' is gone, and ' .. key .. ' is not' } end
-  end
-  redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(), 'commit_seq', '0',
-    'reset_epoch', '0', 'epochs', '0', 'created_at', ms(now_ms()))
-  event(KEYS[3], 'found', 'first positions of a new group')
-  keep()
+  local left = remains()
+  if left then return { 'LOST', META .. ' is gone, and ' .. left .. ' is not' } end  -- the group lost part of its state
+  create_group(ARGV[2], 'first positions of a new group')
 end
 local placed = 0
 

@@ -3,7 +3,7 @@
 -- ARGV[2] nonce, ARGV[3] why, ARGV[4] JSON ["20-29 31-31", ...]: the ICs of each partition, "" for none,
 --   ARGV[5..] "topic id count partition position" of each partition
 -- Reply founded: 1, or 0 if Redis already holds something of the group; then nothing is written | SCHEMA
--- Uses arguments, damage, events, prelude, progress
+-- Uses arguments, founding, prelude, progress
 local bad = other_schema()
 if bad then return bad end
 local places, done = positions_of_arguments(5), {}
@@ -11,14 +11,8 @@ for i, text in ipairs(cjson.decode(ARGV[4])) do
   done[i] = text == '' and NOTHING or parsed_offsets(text)
   require_argument(done[i], 'offsets', text)
 end
-check_kinds()
-for _, key in ipairs(KEYS) do
-  if key ~= KEYS[3] and redis.call('EXISTS', key) == 1 then return { 'OK', 'founded', '0' } end
-end
-redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(), 'commit_seq', '0',
-  'reset_epoch', '0', 'epochs', '0', 'created_at', ms(now_ms()))
-event(KEYS[3], 'found', ARGV[3])
-keep()
+if remains() then return { 'OK', 'founded', '0' } end
+create_group(ARGV[2], ARGV[3])
 for i = 5, #ARGV do
   local topic, id, count, partition, position = unpack(places[i])
   local keys = { segments = KEYS[3 * i - 11], ics = KEYS[3 * i - 10], stable = KEYS[3 * i - 9] }

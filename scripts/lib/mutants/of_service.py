@@ -196,7 +196,7 @@ FAULTS = (
     ),
     Fault(
         "a group never expires before its first heartbeat",
-        (Edit("coordinator/redis/lua/create_positions.lua", "  keep()\n", ""),),
+        (Edit("coordinator/redis/lua/shared/founding.lua", "  keep()\n", ""),),
         ("tests/coordinator/redis/test_expiry.py",),
     ),
     Fault(
@@ -253,7 +253,7 @@ FAULTS = (
     ),
     Fault(
         "a group that has lost its meta is founded anew",
-        (Edit("coordinator/redis/lua/create_positions.lua", "redis.call('EXISTS', key) == 1 then", "false then"),),
+        (Edit("coordinator/redis/lua/create_positions.lua", "if left then", "if false then"),),
         _RECOVERY,
     ),
     Fault(
@@ -266,7 +266,7 @@ FAULTS = (
     ),
     Fault(
         "an import overwrites a group",
-        (Edit("coordinator/redis/lua/found.lua", "if key ~= KEYS[3] and redis", "if false and redis"),),
+        (Edit("coordinator/redis/lua/found.lua", "if remains() then", "if false then"),),
         ("tests/coordinator/redis/test_connection.py",),
     ),
     Fault(

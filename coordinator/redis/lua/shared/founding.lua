@@ -1,0 +1,18 @@
+-- Creates a group. KEYS[3] of such a verb is the stream of events.
+-- Uses damage, events, prelude
+
+-- The first key of the call that holds something of the group; nil without one. Events do not count: they outlive it.
+local function remains()
+  check_kinds()
+  for _, key in ipairs(KEYS) do
+    if key ~= KEYS[3] and redis.call('EXISTS', key) == 1 then return key end
+  end
+  return nil
+end
+
+local function create_group(nonce, why)
+  redis.call('HSET', META, 'schema', SCHEMA, 'nonce', nonce, 'run_id', run_id(), 'commit_seq', '0',
+    'reset_epoch', '0', 'epochs', '0', 'created_at', ms(now_ms()))
+  event(KEYS[3], 'found', why)
+  keep()
+end
