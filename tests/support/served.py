@@ -43,7 +43,9 @@ def served(verb: str, line: str, *arguments: str) -> Iterator[Served]:
     try:
         assert process.stdout is not None
         found = re.fullmatch(line, printed := process.stdout.readline())
-        assert found, (printed, process.stderr and process.stderr.read())
+        if not found:
+            process.kill()
+            raise AssertionError((printed, process.communicate()[1]))
         yield Served(process, int(found[1]))
     finally:
         process.kill()
