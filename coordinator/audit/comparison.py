@@ -157,6 +157,8 @@ def _lost_run(of: _Offsets, run: Numbers, before: int, after: int) -> Fault:
     lost = OffsetRange(int(offsets[run[0]]), int(offsets[run[-1]]) + 1)
     if not near:
         why = "the sink has no record of its key" if of.log.keyed[run[0]] else "it has no key"
+    if not run[0] and len(of.sink):
+        why += f"; if the group began later, pass --from-offset {lost.until}"
     return Fault(LOST, span(lost), batches, why)
 
 

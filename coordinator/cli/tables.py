@@ -160,7 +160,7 @@ def activity(seen: TopView, most_lanes: int, *, asked: bool) -> Group:
     rate = sum(m.rate for m in seen.members if m.ago_s is not None and m.state == "working")
     about = f"Group {seen.group!r}: {seen.state}, {rate:.0f} records/s in the last batches of its members"
     if seen.deferred_keys or seen.parked_keys:
-        about += f"; failing keys: {seen.deferred_keys} deferred, {seen.parked_keys} parked"
+        about += f"; failing keys: {seen.deferred_keys} deferred, {seen.parked_keys} parked, see coop-kafka failing"
     if seen.lag is not None:
         about += f"; lag {seen.lag}"
     age = _age(seen.end_age_s) if seen.end_age_s is not None and not asked else ""

@@ -69,7 +69,8 @@ LANE_LAG = Metric(
     f"{_OF_GROUP}topic_partition_lane_lag_seconds",
     PARTITION,
     "Age of the oldest unread record, in the lane furthest behind. For records older than the exporter process, the "
-    "value is a lower bound. The error is at most the time between two scrapes, or a sixth of the age.",
+    "value is a lower bound, and 0 in the first scrape. The error is at most the time between two scrapes, or a sixth "
+    "of the age.",
 )
 OWNED = Metric(
     f"{_OF_GROUP}topic_partition_owned_ratio",

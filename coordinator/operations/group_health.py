@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from coordinator.group_state import WORKING, GroupState
-from coordinator.operations.views import GroupView, runs_s, view
+from coordinator.operations.views import GroupView, oldest_end_s, runs_s, view
 
 
 class Status(StrEnum):
@@ -52,7 +52,7 @@ def health(group: str, state: GroupState, limits: Limits) -> Health:
     found = Health(group, Status.OK, seen.state, working, _lag(seen))
     age = (0.0, False) if found.lag == 0 else _age(state)
     found = replace(found, age_s=age and age[0], age_at_least=bool(age and age[1]))
-    if failures := tuple(_failures(found, limits)):
+    if failures := tuple(_failures(found, limits, oldest_end_s(seen.partitions))):
         return replace(found, status=Status.FAILING, reasons=failures)
     if doubts := tuple(_doubts(found, limits)):
         return replace(found, status=Status.UNKNOWN, reasons=doubts)
@@ -84,9 +84,9 @@ def _age(state: GroupState) -> tuple[float, bool] | None:
     return max(ages, default=None)
 
 
-def _failures(found: Health, limits: Limits) -> Iterator[str]:
+def _failures(found: Health, limits: Limits, end_age_s: float | None) -> Iterator[str]:
     if not found.working:
-        yield "no member works"
+        yield "no member works" + (f", and the log ends are {end_age_s:.0f} s old" if end_age_s else "")
     if limits.lag is not None and found.lag is not None and found.lag > limits.lag:
         yield f"the lag is above --max-lag {limits.lag}"
     if limits.age_s is not None and found.age_s is not None and found.age_s > limits.age_s:

@@ -47,7 +47,7 @@ ELSEWHERE = {
     ("README.md", "python"): README,
     ("docs/benchmarks.md", "console"): "scripts/bench",
     ("docs/commit-api.md", "python"): "tests/docs/test_commit_api.py",
-    ("docs/deployment.md", "bash"): "scripts/cluster",
+    ("docs/deployment.md", "bash"): "scripts/cluster",  # and scripts/image
     ("docs/deployment.md", "console"): "scripts/cluster",
     ("docs/failing-records.md", "console"): OPERATOR,
     ("docs/failing-records.md", "python"): README,
@@ -265,11 +265,11 @@ def test_the_functions_that_a_page_allows_are_allowed(monkeypatch: pytest.Monkey
     (command,) = commands("docs/map-in-read.md")
     name, _, value = command.removeprefix("export ").partition("=")
     monkeypatch.setenv(name, value)
-    options = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "mapInRead.schema": "n long"}
+    options = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "map.in.read.schema": "n long"}
     with pytest.raises(InvalidOptionError, match="cannot be imported"):
-        validate(options | {"mapInRead": "acme.score:f"}, streaming=None)
+        validate(options | {"map.in.read": "acme.score:f"}, streaming=None)
     with pytest.raises(FunctionNotAllowedError):
-        validate(options | {"mapInRead": "other:f"}, streaming=None)
+        validate(options | {"map.in.read": "other:f"}, streaming=None)
 
 
 def test_the_hash_of_a_page_is_ours() -> None:
@@ -293,13 +293,27 @@ def test_the_error_of_a_failed_query_is_found_as_the_page_shows(
 def test_the_record_of_a_page_is_shown(
     spark: SparkSession, kafka: Kafka, place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (code,) = blocks("docs/slow-keys.md", "python")
+    _, code = blocks("docs/slow-keys.md", "python")
     kafka.produce(place.topic, keyed(770, 50))
     code = place.put_in(code).replace('{"orders":', f'{{"{place.topic}":')
     executed(code, {"spark": spark})
     rows = [line for line in capsys.readouterr().out.splitlines() if place.topic in line]
     assert len(rows) == 1
     assert "|812 " in rows[0]
+
+
+def test_the_key_of_a_lane_of_a_page_is_shown(
+    spark: SparkSession, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _ = blocks("docs/slow-keys.md", "python")
+    hashes = f"{hash_key(b'key-7'):016x}"
+    executed(place.put_in(code).replace("228eafef5becb4b2", hashes), {"spark": spark})
+    shown = capsys.readouterr().out
+    assert [line for line in shown.splitlines() if "[" in line] == [f"|{_as_spark_shows(b'key-7')}|"], shown
+
+
+def _as_spark_shows(data: bytes) -> str:
+    return f"[{' '.join(f'{byte:02X}' for byte in data)}]"
 
 
 @pytest.mark.parametrize("page", [page for page, language in sorted(HERE) if language == "json"])

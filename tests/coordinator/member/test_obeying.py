@@ -120,7 +120,7 @@ def test_in_partition_order__the_whole_partition_becomes_one_range() -> None:
     ("policy", "query", "outcome"),
     [
         pytest.param(
-            ORDERED, {"per_key": True}, fails(TopicRangeFetchNotAllowedError, "mapInRead calls"), id="key by key"
+            ORDERED, {"per_key": True}, fails(TopicRangeFetchNotAllowedError, "map.in.read calls"), id="key by key"
         ),
         pytest.param(UNSHARED, {"per_key": True}, None, id="key by key, and only the group's policy is off"),
         pytest.param(
