@@ -36,7 +36,7 @@ class CoopKafkaDataSource(DataSource):
         return "coop-kafka"
 
     def schema(self) -> StructType | str:
-        """The row schema of Spark's own Kafka source, or that of `mapInRead`. Refuses invalid options."""
+        """The row schema of Spark's own Kafka source, or that of `map.in.read`. Refuses invalid options."""
         with needed_packages():
             from spark_coop_source.arrow_output import schema as row_schema
             from spark_coop_source.options.options import validate

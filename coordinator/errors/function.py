@@ -10,7 +10,7 @@ class FunctionError(CoopKafkaError):
 
 
 class MapInReadError(FunctionError):
-    """The function of mapInRead raised an exception, or made rows that do not fit its schema."""
+    """The function of map.in.read raised an exception, or made rows that do not fit its schema."""
 
     name = "MAP_IN_READ_FAILED"
     usual_remedy = "mend the function; a restarted query reads the same records again"

@@ -50,4 +50,4 @@ class StateLostError(StoreError):
     """Redis lost the group's state, and neither Kafka's group nor a running query proves a position."""
 
     name = "STATE_LOST"
-    usual_remedy = "restore a copy, use coop-kafka reset-offsets, or start once with onStateLoss=earliest"
+    usual_remedy = "restore a copy, use coop-kafka reset-offsets, or start once with on.state.loss=earliest"

@@ -1,4 +1,4 @@
-"""Calls the user's function of `mapInRead`. Checks its output against its schema; its errors name the records.
+"""Calls the user's function of `map.in.read`. Checks its output against its schema; its errors name the records.
 
 Knows the function and its output schema; nothing of the order or the choice of calls. Runs in executor workers.
 """
@@ -45,11 +45,11 @@ class FunctionCall:
             return cls(loaded(function.text), schema, function.on_error, hidden)
         except UnimportableError as error:
             raise EnvironmentMismatchError(
-                f"the function of mapInRead cannot be loaded where a task runs: {error}", IMPORT_REMEDY
+                f"the function of map.in.read cannot be loaded where a task runs: {error}", IMPORT_REMEDY
             ) from None
         except ValueError as error:
             raise EnvironmentMismatchError(
-                f"the function of mapInRead cannot be loaded where a task runs: {error}",
+                f"the function of map.in.read cannot be loaded where a task runs: {error}",
                 "let executors run the Python and the packages that the driver has",
             ) from None
 
@@ -83,7 +83,7 @@ class FunctionCall:
         if wrong or not isinstance(made, pa.RecordBatch):
             raise MapInReadError(
                 f"the function {self._name} made {wrong}, {_where(batch)}",
-                "make Arrow record batches with exactly the columns of mapInRead.schema, by name, and those types;"
+                "make Arrow record batches with exactly the columns of map.in.read.schema, by name, and those types;"
                 " or change the schema",
             )
         columns = [_typed(made.column(field.name), field) for field in self._schema]

@@ -1,4 +1,4 @@
-"""Runs the user's function of `mapInRead` over the records that a task reads.
+"""Runs the user's function of `map.in.read` over the records that a task reads.
 
 It calls the function once, with an iterator of all batches; or for single keys, one or many at once (`keyed_work`).
 Knows the forms of the function; nothing of Kafka, options or Redis. Runs in executor workers.

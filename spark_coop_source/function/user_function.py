@@ -1,4 +1,4 @@
-"""The user's function of `mapInRead`: as text in an option, as a value in transit, and as a callable.
+"""The user's function of `map.in.read`: as text in an option, as a value in transit, and as a callable.
 
 Knows how a function travels, and its allowed forms; nothing of records. Used by `map_in_read`, by the check of options,
 and by executors.
@@ -73,27 +73,27 @@ def is_async(function: object) -> bool:
 
 
 def check_form(function: object, *, per_key: bool, concurrency: int = 1, on_error: ErrorPolicy | None = None) -> None:
-    """Raise `InvalidOptionError` for a form that `mapInRead` cannot call. Accepts functions without a signature."""
+    """Raise `InvalidOptionError` for a form that `map.in.read` cannot call. Accepts functions without a signature."""
     called = "(key, records)" if per_key else "(batches)"
     if why := _unfit(function, called):
         raise InvalidOptionError(
-            f"the function of mapInRead cannot be called as f{called}: {why}",
+            f"the function of map.in.read cannot be called as f{called}: {why}",
             "pass a plain function f(key, records) with per_key=True, f(batches) without",
         )
     if is_async(function) and not per_key:
         raise InvalidOptionError(
-            "the function of mapInRead is a coroutine function (async def), but it gets no single keys",
+            "the function of map.in.read is a coroutine function (async def), but it gets no single keys",
             "write it as async def f(key, records), and pass per_key=True",
         )
     if on_error and on_error.timeout_ms and not is_async(function):
         raise InvalidOptionError(
-            "timeout of OnError is set, but the function of mapInRead is a plain function: a call that runs in a thread"
-            " cannot be stopped",
+            "timeout of OnError is set, but the function of map.in.read is a plain function: a call that runs in a"
+            " thread cannot be stopped",
             "write it as async def f(key, records), or leave timeout out",
         )
     if concurrency > MOST_THREADS and not is_async(function):
         raise InvalidOptionError(
-            f"mapInRead.concurrency is {concurrency}, but a plain function takes a thread for each key,"
+            f"map.in.read.concurrency is {concurrency}, but a plain function takes a thread for each key,"
             f" at most {MOST_THREADS}",
             f"set it to at most {MOST_THREADS}, or pass a coroutine function (async def)",
         )

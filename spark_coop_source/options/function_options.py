@@ -1,4 +1,4 @@
-"""The rules between the options of `mapInRead`, and with the options of the query around it."""
+"""The rules between the options of `map.in.read`, and with the options of the query around it."""
 
 from coordinator.errors import ConflictingOptionsError, MissingOptionError
 from spark_coop_source.function.error_policy import ErrorPolicy
@@ -28,8 +28,8 @@ def check(
         check_form(loaded(function), per_key=per_key, concurrency=concurrency, on_error=on_error)
     if function is not None and push_filters:
         raise ConflictingOptionsError(
-            "the options pushFilters and mapInRead are both set, but Spark's filters are on the function's columns",
-            "remove pushFilters, and use the filter.* options for the records that the function gets",
+            "the options push.filters and map.in.read are both set, but Spark's filters are on the function's columns",
+            "remove push.filters, and use the filter.* options for the records that the function gets",
         )
     if on_error and function is None:
         raise MissingOptionError(
@@ -40,7 +40,7 @@ def check(
         check_per_key(per_key=per_key)
     if concurrency > 1 and not per_key:
         raise ConflictingOptionsError(
-            f"mapInRead.concurrency is {concurrency}, but there is no function of one key; "
+            f"map.in.read.concurrency is {concurrency}, but there is no function of one key; "
             "a function of batches is a single call, which threads cannot share",
             "write it as function(key, batch) and pass per_key=True, or leave concurrency at 1",
         )

@@ -1,4 +1,4 @@
-"""The kinds of option value of `mapInRead`: a function as text, and the schema of its rows."""
+"""The kinds of option value of `map.in.read`: a function as text, and the schema of its rows."""
 
 import json
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class FunctionText:
             loaded_if_allowed(text)
         except UnimportableError as error:
             shown = f" = {quoted(text)}" if is_name(text) else ""
-            raise InvalidOptionError(f"option mapInRead{shown}: {error}", IMPORT_REMEDY) from None
+            raise InvalidOptionError(f"option map.in.read{shown}: {error}", IMPORT_REMEDY) from None
         return text
 
 

@@ -1,4 +1,4 @@
-"""The kind of option value of `mapInRead.onError`: the text of an `OnError`, each parameter checked by name."""
+"""The kind of option value of `map.in.read.on.error`: the text of an `OnError`, each parameter checked by name."""
 
 import builtins
 from collections.abc import Callable

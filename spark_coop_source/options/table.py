@@ -3,6 +3,8 @@
 Names, defaults and meaning of the first three sections and of "How it is read" are those of Spark's Kafka source.
 """
 
+from collections.abc import Mapping
+
 from coordinator.offset_spec import NoMatch
 from spark_coop_source.options.filter_values import KeyRanges, Keys
 from spark_coop_source.options.function_values import FunctionText, RowSchema
@@ -45,7 +47,7 @@ INCLUDE_HEADERS = Option(
 )
 COLUMNS = Option(
     "columns", ColumnNames(), Section.WHAT, _BOTH,
-    "The columns of a row. Other columns are not built, and cost nothing. Not with `mapInRead`. Not with "
+    "The columns of a row. Other columns are not built, and cost nothing. Not with `map.in.read`. Not with "
     "`includeHeaders`: name `headers` here instead. `acknowledgement` needs a stream with a group: see "
     "[commit-api.md](commit-api.md).",
     default_shown="all but `headers` and `acknowledgement`",
@@ -76,10 +78,10 @@ FILTER_MOST_BYTES = Option(
 )  # fmt: skip
 
 PUSH_FILTERS = Option(
-    "pushFilters", Flag(), Section.FILTER, _BATCH,
+    "push.filters", Flag(), Section.FILTER, _BATCH,
     "Whether `spark.read` reads only what Spark's own filters on partition, offset, key and timestamp leave. Needs "
     "`spark.sql.python.filterPushdown.enabled=true`, else Spark fails with DATA_SOURCE_PUSHDOWN_DISABLED. Not with "
-    "`mapInRead`. See [filters](reading.md#sparks-own-filters).", "false",
+    "`map.in.read`. See [filters](reading.md#sparks-own-filters).", "false",
 )  # fmt: skip
 
 STARTING_TIMESTAMP = Option(
@@ -297,7 +299,7 @@ GROWTH_GRACE = Option(
     "sees the growth first decides for the group. 0: new partitions do not wait.", "10m",
 )  # fmt: skip
 ON_STATE_LOSS = Option(
-    "onStateLoss", OneOf(("fail", "earliest")), Section.TIMES, _STREAM,
+    "on.state.loss", OneOf(("fail", "earliest")), Section.TIMES, _STREAM,
     "If Redis lost the group's state and nothing proves a position: fail, or start at earliest.", "fail",
 )  # fmt: skip
 
@@ -345,28 +347,28 @@ GROUP_ID_PREFIX = Option(
 )  # fmt: skip
 
 MAP_IN_READ = Option(
-    "mapInRead", FunctionText(), Section.FUNCTION, _BOTH, most=LONG, meaning=
+    "map.in.read", FunctionText(), Section.FUNCTION, _BOTH, most=LONG, meaning=
     "A function from Arrow batches to Arrow batches that tasks run on their records: pickled, or `module:function` "
     "as executors can import it. Its output is the query's rows. See [map-in-read.md](map-in-read.md).",
 )  # fmt: skip
 MAP_IN_READ_SCHEMA = Option(
-    "mapInRead.schema", RowSchema(), Section.FUNCTION, _BOTH,
-    "The columns of the function's output. Required with `mapInRead`.",
+    "map.in.read.schema", RowSchema(), Section.FUNCTION, _BOTH,
+    "The columns of the function's output. Required with `map.in.read`.",
 )  # fmt: skip
 MAP_IN_READ_PER_KEY = Option(
-    "mapInRead.perKey", Flag(), Section.FUNCTION, _BOTH,
+    "map.in.read.per.key", Flag(), Section.FUNCTION, _BOTH,
     "true: each call gets one key and some of its records. false: one call gets an iterator of all batches.", "false",
 )  # fmt: skip
 MAP_IN_READ_CONCURRENCY = Option(
-    "mapInRead.concurrency", Integer(1, 16_384), Section.FUNCTION, _BOTH,
+    "map.in.read.concurrency", Integer(1, 16_384), Section.FUNCTION, _BOTH,
     "The most keys that a task works on at once, each key in order: in threads, at most 1,024, or with `async def` as "
-    "coroutines of one event loop. Above 1 only with `mapInRead.perKey`.", "1",
+    "coroutines of one event loop. Above 1 only with `map.in.read.per.key`.", "1",
 )  # fmt: skip
 
 MAP_IN_READ_ON_ERROR = Option(
-    "mapInRead.onError", OnErrorText(), Section.FUNCTION, _BOTH, most=LONG, meaning=
+    "map.in.read.on.error", OnErrorText(), Section.FUNCTION, _BOTH, most=LONG, meaning=
     "What follows if the function fails on a record: attempts, back-off, and then `fail`, `park`, `dead_letter` or "
-    "`skip`. Only with `mapInRead.perKey`. See [failing-records.md](failing-records.md).",
+    "`skip`. Only with `map.in.read.per.key`. See [failing-records.md](failing-records.md).",
     default_shown="the query fails",
 )  # fmt: skip
 
@@ -388,3 +390,14 @@ OPTIONS: tuple[Option[object], ...] = (
     MAP_IN_READ, MAP_IN_READ_SCHEMA, MAP_IN_READ_PER_KEY, MAP_IN_READ_CONCURRENCY, MAP_IN_READ_ON_ERROR,
 )  # fmt: skip
 """All options but `kafka.*`, in the order of the docs."""
+
+FORMER_NAMES: Mapping[str, Option[object]] = {
+    "pushFilters": PUSH_FILTERS,
+    "onStateLoss": ON_STATE_LOSS,
+    "mapInRead": MAP_IN_READ,
+    "mapInRead.schema": MAP_IN_READ_SCHEMA,
+    "mapInRead.perKey": MAP_IN_READ_PER_KEY,
+    "mapInRead.concurrency": MAP_IN_READ_CONCURRENCY,
+    "mapInRead.onError": MAP_IN_READ_ON_ERROR,
+}
+"""Names that options had, and that still work. Today, only options of Spark's own Kafka source are in camel case."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from coordinator.errors import InvalidOptionError
 from coordinator.quoting import NOT_SHOWN, has_control_character, may_hold_secret, quoted, shown
@@ -218,14 +218,9 @@ def invalid(name: str, text: str, why: str, limit: str, *, secret: bool = False)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A user's options. Spark passes their names in lower case, so a lookup ignores case."""
+    """A user's options, by their names in lower case."""
 
     texts: Mapping[str, str] = field(repr=False)
-
-    @classmethod
-    def of(cls, options: Mapping[str, str]) -> Self:
-        """From names in any case."""
-        return cls({name.lower(): text for name, text in options.items()})
 
     def __contains__(self, option: Option[T]) -> bool:
         return option.name.lower() in self.texts

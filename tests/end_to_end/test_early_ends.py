@@ -52,7 +52,7 @@ def test_batches_keep_the_budget_from_the_first_one_on(stream: Stream, form: Map
         rows = [p.numInputRows for p in query.recentProgress if p.numInputRows]
     finally:
         query.stop()
-    assert max(rows) <= MOST_ROWS * (2 if "mapInRead.concurrency" in form else 1)
+    assert max(rows) <= MOST_ROWS * (2 if "map.in.read.concurrency" in form else 1)
     assert stream.sink.offsets == [*range(2_000)], "each record once"
     require_good(judge(sent(records), stream.sink.received))
     assert stable(stream) == {2_000}

@@ -76,8 +76,8 @@ def test_sparks_own_filters_are_pushed_and_the_rows_are_the_same(
     for where in wheres:
         theirs = rows(spark, "kafka", options, where)
         assert 0 < len(theirs) < 240
-        assert rows(spark, "coop-kafka", options | {"pushFilters": "true"}, where) == theirs
-    plan = spark.read.format("coop-kafka").options(**options, pushFilters="true").load().where(wheres[0])
+        assert rows(spark, "coop-kafka", options | {"push.filters": "true"}, where) == theirs
+    plan = spark.read.format("coop-kafka").options(**options | {"push.filters": "true"}).load().where(wheres[0])
     shown = plan._jdf.queryExecution().executedPlan().toString()
     assert "timestamp#" in shown, "Spark compares times again"
     assert "< 40" not in shown, "the source applies the bound on offsets"

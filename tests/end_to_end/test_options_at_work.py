@@ -117,5 +117,5 @@ def test_state_loss_grace_and_lead_decide_the_batches(members: Group, kafka: Kaf
     for partition in range(2):
         kafka.produce(grown, of_partition(grown, partition))
         kafka.produce(timed, of_partition(timed, partition, HOUR_AGO_MS + partition * HOUR_MS))
-    stream.run(**{"onStateLoss": "earliest", "partition.growth.grace": "0", "max.lane.lead": "1m"})
+    stream.run(**{"on.state.loss": "earliest", "partition.growth.grace": "0", "max.lane.lead": "1m"})
     assert partitions_of_batches(stream) == [["grown 0", "grown 1", "timed 0"], ["timed 1"]]

@@ -262,7 +262,7 @@ NUMBERS = [
     bad("more lanes than a partition may have", "lanes", "4097", "too large", "from 1 to 4096"),
     bad("a session below a second", "session.timeout.ms", "999", "too small", "from 1000"),
     bad("a word that is nearly true", "failOnDataLoss", "yes", "neither true nor false", "true or false"),
-    bad("a word with an escape", "onStateLoss", f"fail{ESCAPE}", r"\x1b]0;owned\x07", "fail or earliest"),
+    bad("a word with an escape", "on.state.loss", f"fail{ESCAPE}", r"\x1b]0;owned\x07", "fail or earliest"),
     Row("the least above the most", {"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}, CONFLICT, "9", "lower"),
     Row("a heartbeat as long as the session", {"heartbeat.interval.ms": "45000"}, INVALID, "45000", "at most a third"),
 ]
@@ -474,24 +474,24 @@ CLIENTS = [
 ]
 
 FUNCTIONS = [
-    Row("a function without a schema", {"mapInRead": "json:loads"}, MISSING, "not mapInRead.schema", "set both"),
-    Row("a schema without a function", {"mapInRead.schema": "a long"}, MISSING, "but not mapInRead", "set both"),
-    bad("a schema of brackets", "mapInRead.schema", "{" * 100_000, "is not the json()", "columns like"),
-    bad("a schema of nothing", "mapInRead.schema", '{"type":"struct","fields":[]}', "has no field", "columns like"),
+    Row("a function without a schema", {"map.in.read": "json:loads"}, MISSING, "not map.in.read.schema", "set both"),
+    Row("a schema without a function", {"map.in.read.schema": "a long"}, MISSING, "but not map.in.read", "set both"),
+    bad("a schema of brackets", "map.in.read.schema", "{" * 100_000, "is not the json()", "columns like"),
+    bad("a schema of nothing", "map.in.read.schema", '{"type":"struct","fields":[]}', "has no field", "columns like"),
     Row(
         "keys at once without keys",
-        {"mapInRead": "json:loads", "mapInRead.schema": "a long", "mapInRead.concurrency": "2"},
+        {"map.in.read": "json:loads", "map.in.read.schema": "a long", "map.in.read.concurrency": "2"},
         *(CONFLICT, "concurrency is 2", "per_key=True"),
     ),
     Row(
         "failures of batches",
-        {"mapInRead": "builtins:len", "mapInRead.schema": "a long", "mapInRead.onError": "{}"},
+        {"map.in.read": "builtins:len", "map.in.read.schema": "a long", "map.in.read.on.error": "{}"},
         *(CONFLICT, "on_error needs per_key=True", "pass per_key=True"),
     ),
-    bad("a policy of brackets", "mapInRead.onError", "[" * 100_000, "not JSON", "map_in_read"),
-    bad("a policy of lines", "mapInRead.onError", '{"a\\nb":1}', r"unknown parameter 'a\nb'", "map_in_read"),
-    bad("ages of attempts", "mapInRead.onError", '{"attempts":' + "9" * 10_000 + "}", "64 bits", "map_in_read"),
-    bad("a class by chance", "mapInRead.onError", '{"retry_on":["os:system(1)"]}', "cannot be imported", "exception"),
+    bad("a policy of brackets", "map.in.read.on.error", "[" * 100_000, "not JSON", "map_in_read"),
+    bad("a policy of lines", "map.in.read.on.error", '{"a\\nb":1}', r"unknown parameter 'a\nb'", "map_in_read"),
+    bad("ages of attempts", "map.in.read.on.error", '{"attempts":' + "9" * 10_000 + "}", "64 bits", "map_in_read"),
+    bad("a class named", "map.in.read.on.error", '{"retry_on":["os:system(1)"]}', "cannot be imported", "exception"),
     bad("a column that is not there", "columns", f"key,{ESCAPE}", r"called '\x1b]0;owned\x07'", "some of key"),
     bad("a hundred thousand columns", "columns", ",".join(f"c{i}" for i in range(10**5)), "characters)", "some of key"),
     bad("a replay of some", "replay.acknowledged", "some", "'some'", "true or false"),

@@ -112,7 +112,7 @@ def test_an_error_of_the_function_reaches_the_user_of_spark(spark: SparkSession,
 
     with pytest.raises(PySparkException) as refused:
         spark.read.format("coop-kafka").options(**options, **map_in_read("no_such_module:f", schema="n long")).load()
-    assert "INVALID_OPTION: option mapInRead = 'no_such_module:f'" in str(refused.value)
+    assert "INVALID_OPTION: option map.in.read = 'no_such_module:f'" in str(refused.value)
     with pytest.raises(PySparkException, match="PARSE_SYNTAX_ERROR"):
         spark.read.format("coop-kafka").options(**options, **map_in_read("json:dumps", schema="n, long")).load()
 

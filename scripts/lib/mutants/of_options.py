@@ -18,7 +18,7 @@ FAULTS = (
     _ignored("allow.individual.commit=false", "sharing=options.sharing is not False", "sharing=True", _AT_WORK),
     _ignored("allow.individual.commit=true", "demanding=options.sharing is True", "demanding=False", _CODES),
     _ignored("partition.growth.grace", "growth_grace_ms=options.growth_grace_ms", "growth_grace_ms=600_000", _AT_WORK),
-    _ignored("onStateLoss", '"earliest" if options.on_state_loss == "earliest" else "fail"', '"fail"', _AT_WORK),
+    _ignored("on.state.loss", '"earliest" if options.on_state_loss == "earliest" else "fail"', '"fail"', _AT_WORK),
     _ignored(
         "max.lane.lead",
         "max_lead_ms=options.max_lead_ms,\n        concurrency=options.function_concurrency,\n        assignors",

@@ -4,15 +4,16 @@ from collections.abc import Iterable, Mapping
 
 from pages.markdown import table
 from spark_coop_source.options.kafka_table import NO_EFFECT, PASSED, REFUSED, REFUSED_FAMILIES, UNDERSTOOD
-from spark_coop_source.options.table import OPTIONS
+from spark_coop_source.options.table import FORMER_NAMES, OPTIONS
 from spark_coop_source.options.values import INT, LONG, Integer, Kind, Option, Section
 
 _HEAD = """# Options
 
 <!-- Made by scripts/reference-pages from the option tables of the code. Do not edit. -->
 
-Names may have any case. An unknown option is an error, which names the nearest option.
-A value has at most 1,000,000 characters, unless its row names another limit; `mapInRead` has no limit.
+Options of Spark's own Kafka source have Spark's names, such as `startingOffsets`. All others are in lower case, with
+dots. Names may have any case. An unknown option is an error, which names the nearest option.
+A value has at most 1,000,000 characters, unless its row names another limit; `map.in.read` has no limit.
 An option without effect logs one WARN line when the query starts.
 [parity.md](parity.md) compares the options with those of Spark's Kafka source.
 """
@@ -23,9 +24,18 @@ Java's names, with the prefix `kafka.`.
 """
 
 
+_FORMER = """
+## Former names
+
+These names still work.
+
+"""
+
+
 def markdown() -> str:
     """The whole page."""
-    return "".join([_HEAD, *(_section(section) for section in Section), _KAFKA, *_kafka()])
+    former = table(("former name", "option"), ((f"`{name}`", f"`{to.name}`") for name, to in FORMER_NAMES.items()))
+    return "".join([_HEAD, *(_section(section) for section in Section), _KAFKA, *_kafka(), _FORMER, former])
 
 
 def _section(section: Section) -> str:

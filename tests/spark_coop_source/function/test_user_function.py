@@ -124,8 +124,8 @@ def test_a_coroutine_function_of_batches_is_refused_at_the_call(function: Any) -
 
 
 def test_only_coroutine_functions_work_on_thousands_of_keys_at_once() -> None:
-    assert map_in_read(awaits_key, schema=OUTPUT, per_key=True, concurrency=5_000)["mapInRead.concurrency"] == "5000"
-    with pytest.raises(InvalidOptionError, match=r"mapInRead.concurrency is 5000, but a plain function") as caught:
+    assert map_in_read(awaits_key, schema=OUTPUT, per_key=True, concurrency=5_000)["map.in.read.concurrency"] == "5000"
+    with pytest.raises(InvalidOptionError, match=r"map.in.read.concurrency is 5000, but a plain function") as caught:
         map_in_read(of_key, schema=OUTPUT, per_key=True, concurrency=5_000)
     assert "at most 1024" in caught.value.remedy
 
@@ -146,7 +146,7 @@ def test_only_coroutine_functions_work_on_thousands_of_keys_at_once() -> None:
     ],
 )
 def test_a_function_that_can_be_called_is_taken(function: Any, per_key: bool) -> None:
-    assert map_in_read(function, schema=OUTPUT, per_key=per_key)["mapInRead"]
+    assert map_in_read(function, schema=OUTPUT, per_key=per_key)["map.in.read"]
 
 
 @pytest.mark.parametrize(
@@ -194,13 +194,13 @@ def test_a_module_beside_the_job_travels_where_the_remedy_is_followed(
         pytest.param("js", "json:dumps", "of the module 'json'", id="a module that only begins alike"),
         pytest.param("json", "json:codecs.open", "of the module 'codecs'", id="a function of an imported module"),
         pytest.param("json", "json:codecs.sys.exit", "of the module 'sys'", id="further away"),
-        pytest.param("", "json:dumps", "leave mapInRead out", id="no function at all"),
+        pytest.param("", "json:dumps", "leave map.in.read out", id="no function at all"),
     ],
 )
 def test_an_administrator_allows_certain_functions(
     monkeypatch: pytest.MonkeyPatch, allowed: str | None, text: str, words: str
 ) -> None:
-    given = BATCH | {"mapInRead": text, "mapInRead.schema": "n long"}
+    given = BATCH | {"map.in.read": text, "map.in.read.schema": "n long"}
     if allowed is None:
         monkeypatch.delenv("COOP_KAFKA_FUNCTIONS", raising=False)
     else:
@@ -219,7 +219,7 @@ def test_nothing_of_a_forbidden_function_runs(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv("COOP_KAFKA_FUNCTIONS", "acme")
     for text in (pickled("cforbidden_module\nf\n."), "forbidden_module:f"):
         with pytest.raises(FunctionNotAllowedError):
-            validate(BATCH | {"mapInRead": text, "mapInRead.schema": "n long"}, streaming=None)
+            validate(BATCH | {"map.in.read": text, "map.in.read.schema": "n long"}, streaming=None)
 
 
 def pickled(code: str) -> str:
@@ -229,46 +229,48 @@ def pickled(code: str) -> str:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        pytest.param({"mapInRead": "no_such_module:f"}, "No module named 'no_such_module'", id="no such module"),
-        pytest.param({"mapInRead": "json:no_such"}, "no attribute 'no_such'", id="no such function"),
-        pytest.param({"mapInRead": "json:__name__"}, "it is of type str, which cannot be called", id="no function"),
-        pytest.param({"mapInRead": "my_module.f"}, "neither module:function nor", id="no text of ours"),
-        pytest.param({"mapInRead": ""}, "it cannot be unpickled (EOFError", id="empty"),
-        pytest.param({"mapInRead": pickled("no pickle")}, "it cannot be unpickled (UnpicklingError", id="no pickle"),
+        pytest.param({"map.in.read": "no_such_module:f"}, "No module named 'no_such_module'", id="no such module"),
+        pytest.param({"map.in.read": "json:no_such"}, "no attribute 'no_such'", id="no such function"),
+        pytest.param({"map.in.read": "json:__name__"}, "it is of type str, which cannot be called", id="no function"),
+        pytest.param({"map.in.read": "my_module.f"}, "neither module:function nor", id="no text of ours"),
+        pytest.param({"map.in.read": ""}, "it cannot be unpickled (EOFError", id="empty"),
+        pytest.param({"map.in.read": pickled("no pickle")}, "it cannot be unpickled (UnpicklingError", id="no pickle"),
         pytest.param(
-            {"mapInRead": pickled("cno_such\nf\n.")}, "register_pickle_by_value", id="a pickled module's name"
+            {"map.in.read": pickled("cno_such\nf\n.")}, "register_pickle_by_value", id="a pickled module's name"
         ),
-        pytest.param({"mapInRead": pickled("cjson\nf\n.")}, "register_pickle_by_value", id="another version of it"),
-        pytest.param({"mapInRead": "no_such_module:f"}, "spark.archives", id="a module beside the job"),
-        pytest.param({"mapInRead": pickled("cbuiltins\nexit\n(I3\ntR.")}, "(SystemExit: 3)", id="a pickle that exits"),
-        pytest.param({"mapInRead": pickled("cbuiltins\nBaseException\n(tR.")}, "BaseException", id="an exception"),
-        pytest.param({"mapInRead": "asyncio:sleep"}, "is a coroutine function", id="a coroutine function by name"),
+        pytest.param({"map.in.read": pickled("cjson\nf\n.")}, "register_pickle_by_value", id="another version of it"),
+        pytest.param({"map.in.read": "no_such_module:f"}, "spark.archives", id="a module beside the job"),
+        pytest.param({"map.in.read": pickled("cbuiltins\nexit\n(I3\ntR.")}, "(SystemExit: 3)", id="an exit"),
+        pytest.param({"map.in.read": pickled("cbuiltins\nBaseException\n(tR.")}, "BaseException", id="an exception"),
+        pytest.param({"map.in.read": "asyncio:sleep"}, "is a coroutine function", id="a coroutine function by name"),
         pytest.param(
-            {"mapInRead": "operator:add", "mapInRead.perKey": "true", "mapInRead.concurrency": "2000"},
+            {"map.in.read": "operator:add", "map.in.read.per.key": "true", "map.in.read.concurrency": "2000"},
             "takes a thread for each key",
             id="a plain function of too many keys",
         ),
-        pytest.param({"mapInRead": "os:getcwd"}, "cannot be called as f(batches)", id="by name, without arguments"),
+        pytest.param({"map.in.read": "os:getcwd"}, "cannot be called as f(batches)", id="by name, without arguments"),
         pytest.param(
-            {"mapInRead": "json:dumps", "mapInRead.perKey": "true"}, "f(key, records)", id="by name, of one argument"
+            {"map.in.read": "json:dumps", "map.in.read.per.key": "true"},
+            "f(key, records)",
+            id="by name, of one argument",
         ),
-        pytest.param({"mapInRead.schema": " "}, "it names no column", id="an empty schema"),
-        pytest.param({"mapInRead.schema": '{"type":'}, "it is not the json() of a StructType", id="broken JSON"),
-        pytest.param({"mapInRead.schema": StructType().json()}, "it has no field", id="a schema without columns"),
-        pytest.param({"mapInRead.schema": None}, "mapInRead is set, but not mapInRead.schema", id="no schema"),
-        pytest.param({"mapInRead": None}, "mapInRead.schema is set, but not mapInRead", id="a schema alone"),
-        pytest.param({"mapInRead.concurrency": "0"}, "too small", id="no keys at once"),
+        pytest.param({"map.in.read.schema": " "}, "it names no column", id="an empty schema"),
+        pytest.param({"map.in.read.schema": '{"type":'}, "it is not the json() of a StructType", id="broken JSON"),
+        pytest.param({"map.in.read.schema": StructType().json()}, "it has no field", id="a schema without columns"),
+        pytest.param({"map.in.read.schema": None}, "map.in.read is set, but not map.in.read.schema", id="no schema"),
+        pytest.param({"map.in.read": None}, "map.in.read.schema is set, but not map.in.read", id="a schema alone"),
+        pytest.param({"map.in.read.concurrency": "0"}, "too small", id="no keys at once"),
         pytest.param(
-            {"mapInRead.concurrency": "4"}, "there is no function of one key", id="batches of many keys at once"
+            {"map.in.read.concurrency": "4"}, "there is no function of one key", id="batches of many keys at once"
         ),
-        pytest.param({"mapInRead.perKey": "yes"}, "neither true nor false", id="no switch"),
+        pytest.param({"map.in.read.per.key": "yes"}, "neither true nor false", id="no switch"),
     ],
 )
 @pytest.mark.parametrize("streaming", [None, False])
 def test_a_wrong_option_is_refused_by_name(
     options: Mapping[str, str | None], words: str, streaming: bool | None
 ) -> None:
-    given = BATCH | {"mapInRead": "json:dumps", "mapInRead.schema": "n long"} | dict(options)
+    given = BATCH | {"map.in.read": "json:dumps", "map.in.read.schema": "n long"} | dict(options)
     with pytest.raises(ConfigurationError) as caught:
         validate({name: text for name, text in given.items() if text is not None}, streaming=streaming)
     assert words in str(caught.value)

@@ -83,7 +83,7 @@ def test_a_class_and_a_predicate_of_the_job_travel_by_value() -> None:
         pytest.param(OnError(backoff=dt.timedelta(1)), "backoff of OnError is of type timedelta", id="a delta"),  # type: ignore[arg-type]
         pytest.param(OnError(timeout="0s"), "timeout of OnError = '0s': too small", id="no time at all"),
         pytest.param(
-            OnError(timeout="1s"), "timeout of OnError is set, but the function of mapInRead is a plain", id="t"
+            OnError(timeout="1s"), "timeout of OnError is set, but the function of map.in.read is a plain", id="t"
         ),
         pytest.param(OnError(then="retry"), "then of OnError = 'retry': unknown word", id="another word"),
         pytest.param(OnError(then="dead_letter"), "then of OnError is dead_letter, without a topic", id="no topic"),
@@ -118,27 +118,27 @@ def test_on_error_needs_single_keys() -> None:
     assert "f(key, records)" in caught.value.remedy
 
 
-PER_KEY = {"mapInRead": "operator:add", "mapInRead.schema": "n long", "mapInRead.perKey": "true"}
+PER_KEY = {"map.in.read": "operator:add", "map.in.read.schema": "n long", "map.in.read.per.key": "true"}
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        pytest.param({"mapInRead.onError": "{"}, "option mapInRead.onError = '{': not JSON", id="broken JSON"),
-        pytest.param({"mapInRead.onError": "[]"}, "not a JSON object", id="a list"),
-        pytest.param({"mapInRead.onError": '{"tries":3}'}, "unknown parameter 'tries'; it has attempts", id="unknown"),
-        pytest.param({"mapInRead.onError": '{"then":"skip","then":"fail"}'}, "occurs twice", id="twice"),
-        pytest.param({"mapInRead.onError": '{"retry_on":"E"}'}, "retry_on of OnError = 'E': not a list", id="no list"),
-        pytest.param({"mapInRead.onError": '{"timeout":"1s"}'}, "a call that runs in a thread cannot be", id="timeout"),
+        pytest.param({"map.in.read.on.error": "{"}, "option map.in.read.on.error = '{': not JSON", id="broken JSON"),
+        pytest.param({"map.in.read.on.error": "[]"}, "not a JSON object", id="a list"),
+        pytest.param({"map.in.read.on.error": '{"tries":3}'}, "unknown parameter 'tries'; it has", id="unknown"),
+        pytest.param({"map.in.read.on.error": '{"then":"skip","then":"fail"}'}, "occurs twice", id="twice"),
+        pytest.param({"map.in.read.on.error": '{"retry_on":"E"}'}, "retry_on of OnError = 'E': not a", id="no list"),
+        pytest.param({"map.in.read.on.error": '{"timeout":"1s"}'}, "a call that runs in a thread", id="timeout"),
         pytest.param(
-            {"mapInRead": map_in_read(of_key, schema="n long", per_key=True)["mapInRead"],
-             "mapInRead.onError": '{"timeout":"1s"}'},
+            {"map.in.read": map_in_read(of_key, schema="n long", per_key=True)["map.in.read"],
+             "map.in.read.on.error": '{"timeout":"1s"}'},
             "a call that runs in a thread cannot be", id="timeout, pickled",
         ),
-        pytest.param({"mapInRead.perKey": "false", "mapInRead": "builtins:len", "mapInRead.onError": "{}"},
+        pytest.param({"map.in.read.per.key": "false", "map.in.read": "builtins:len", "map.in.read.on.error": "{}"},
                      "on_error needs per_key=True", id="batches"),
-        pytest.param({"mapInRead": None, "mapInRead.schema": None, "mapInRead.onError": "{}"},
-                     "mapInRead.onError is set, but not mapInRead", id="no function"),
+        pytest.param({"map.in.read": None, "map.in.read.schema": None, "map.in.read.on.error": "{}"},
+                     "map.in.read.on.error is set, but not map.in.read", id="no function"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("streaming", [None, False])
@@ -181,7 +181,7 @@ def test_a_key_can_be_parked_only_where_tasks_may_end_early(options: dict[str, s
 )
 def test_an_administrator_allows_certain_functions(monkeypatch: pytest.MonkeyPatch, value: str, words: str) -> None:
     monkeypatch.setenv("COOP_KAFKA_FUNCTIONS", "_operator,operator")
-    options = BATCH | PER_KEY | {"mapInRead.onError": json.dumps({"retry_on": [value]})}
+    options = BATCH | PER_KEY | {"map.in.read.on.error": json.dumps({"retry_on": [value]})}
     if not words:
         assert validate(options, streaming=False).function_on_error
         return

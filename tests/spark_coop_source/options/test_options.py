@@ -18,6 +18,7 @@ from coordinator.record_filter import EVERYTHING
 from coordinator.subscription import Assigned, Pattern, TopicPartition, Topics
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.options.options import SourceOptions, validate
+from spark_coop_source.options.table import FORMER_NAMES
 
 BROKER = {"kafka.bootstrap.servers": "broker:9092"}
 BATCH = {**BROKER, "subscribe": "orders"}
@@ -148,7 +149,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         ),
         pytest.param({"replay.acknowledged": "false"}, "replay_acknowledged", False, id="replays of the rest"),
         pytest.param({"allow.unread.batches": "true"}, "unread_batches", True, id="unread batches"),
-        pytest.param({"onStateLoss": "Earliest"}, "on_state_loss", "earliest", id="a word in any case"),
+        pytest.param({"on.state.loss": "Earliest"}, "on_state_loss", "earliest", id="a word in any case"),
     ],
 )
 def test_an_option_of_a_stream_is_understood(more: dict[str, str], field: str, value: object) -> None:
@@ -160,6 +161,33 @@ def test_names_in_lower_case_as_spark_hands_them_on_mean_the_same() -> None:
     mixed = STREAM | {"minPartitions": "3", "kafkaConsumer.pollTimeoutMs": "9", "includeHeaders": "true", "slots": "1"}
     lower = {name.lower(): text for name, text in mixed.items()}
     assert validate(mixed, streaming=True) == validate(lower, streaming=True)
+
+
+FORMER = {
+    "pushFilters": "true",
+    "onStateLoss": "earliest",
+    "mapInRead": "operator:mul",
+    "mapInRead.schema": "n long",
+    "mapInRead.perKey": "true",
+    "mapInRead.concurrency": "2",
+    "mapInRead.onError": '{"then":"skip"}',
+}
+FUNCTION = {"map.in.read": "operator:add", "map.in.read.schema": "a int", "map.in.read.per.key": "true"}
+
+
+@pytest.mark.parametrize("former", FORMER)
+def test_a_former_name_means_the_same(former: str) -> None:
+    name, text, streaming = FORMER_NAMES[former].name, FORMER[former], former != "pushFilters"
+    given = STREAM | (FUNCTION if name.startswith("map.in.read") else {})
+    wanted = validate(given | {name: text}, streaming=streaming)
+    assert wanted != validate(given, streaming=streaming) or FUNCTION.get(name) == text
+    given.pop(name, None)
+    for spelled in (former, former.lower()):
+        assert validate(given | {spelled: text}, streaming=streaming) == wanted
+
+
+def test_every_former_name_is_tried() -> None:
+    assert {*FORMER} == {*FORMER_NAMES}
 
 
 def test_kafka_group_id_is_the_group() -> None:
@@ -288,9 +316,9 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
             id="two ways to ask for headers",
         ),
         pytest.param(
-            STREAM | {"columns": "key", "mapInRead": "os:getcwd", "mapInRead.schema": "a int"},
+            STREAM | {"columns": "key", "map.in.read": "os:getcwd", "map.in.read.schema": "a int"},
             ConflictingOptionsError,
-            ["columns and mapInRead", "gets every column"],
+            ["columns and map.in.read", "gets every column"],
             id="columns of a function that makes its own",
         ),
         pytest.param(
@@ -300,9 +328,9 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
             id="acknowledgements without a group",
         ),
         pytest.param(
-            STREAM | {"columns": "acknowledgement", "mapInRead": "os:getcwd", "mapInRead.schema": "a int"},
+            STREAM | {"columns": "acknowledgement", "map.in.read": "os:getcwd", "map.in.read.schema": "a int"},
             ConflictingOptionsError,
-            ["columns and mapInRead"],
+            ["columns and map.in.read"],
             id="acknowledgements of a function's rows",
         ),
         pytest.param(STREAM | {"includeHeaders": "yes"}, InvalidOptionError, ["'yes'", "true or false"], id="yes"),
@@ -314,7 +342,13 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
         pytest.param(STREAM | {"session.timeout.ms": "999"}, InvalidOptionError, ["1000"], id="too short a session"),
         pytest.param(STREAM | {"redis.max.outage": "25h"}, InvalidOptionError, ["86400000"], id="more than a day away"),
         pytest.param(
-            STREAM | {"onStateLoss": "latest"}, InvalidOptionError, ["fail or earliest"], id="latest after loss"
+            STREAM | {"on.state.loss": "latest"}, InvalidOptionError, ["fail or earliest"], id="latest after loss"
+        ),
+        pytest.param(
+            STREAM | {"on.state.loss": "fail", "onStateLoss": "fail"},
+            ConflictingOptionsError,
+            ["one option by two names", "remove onStateLoss"],
+            id="two names of one option",
         ),
         pytest.param(STREAM | {"endingTimestamp": "5"}, InvalidOptionError, ["batch"], id="a stream that ends"),
     ],

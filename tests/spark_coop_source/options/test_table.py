@@ -78,7 +78,7 @@ def test_every_option_that_is_declared_is_in_the_table() -> None:
 
 
 def test_every_default_can_be_parsed() -> None:
-    none_given = Given.of({})
+    none_given = Given({})
     values = {option.name: none_given.get(option) for option in option_table.OPTIONS}
     assert [o.name for o in option_table.OPTIONS if (o.default is None) is not (values[o.name] is None)] == []
 

@@ -27,7 +27,7 @@ def p5(world: World) -> Iterator[Result]:
     ):
         inside = ours(world, topic, **options, **function)
         pair = alternate(partial(drained, inside), partial(drained, behind), times=world.times, cpu=world.cpu)
-        yield result(name, f"mapInRead, {load.records:,} x 100 B, {named(options)}", against, pair, 0.5)
+        yield result(name, f"map.in.read, {load.records:,} x 100 B, {named(options)}", against, pair, 0.5)
 
 
 def p5m(world: World) -> Iterator[Result]:
