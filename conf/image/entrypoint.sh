@@ -1,9 +1,14 @@
 #!/bin/bash
-# Starts what Spark tells a pod of Kubernetes, "driver ..." or "executor", or else the given command, under an init.
+# Runs the commands `driver` and `executor` that Spark gives to pods of Kubernetes, or any other command, under an init.
 set -euo pipefail
 
+# Java asks for the name of the user.
 if ! getent passwd "$(id -u)" > /dev/null; then
-    printf 'spark:x:%s:%s::%s:/bin/false\n' "$(id -u)" "$(id -g)" "$HOME" >> /etc/passwd
+    if [[ -w /etc/passwd ]]; then
+        printf 'spark:x:%s:%s::%s:/bin/false\n' "$(id -u)" "$(id -g)" "$HOME" >> /etc/passwd
+    else
+        echo "entrypoint.sh: user $(id -u) has no name, and Spark needs one: run as group 0, or as user 10001" >&2
+    fi
 fi
 
 case "${1:-}" in
@@ -17,8 +22,9 @@ executor)
     while name="SPARK_JAVA_OPT_$number" && [[ -n "${!name:-}" ]]; do
         options+=("${!name}") number=$((number + 1))
     done
+    path="${SPARK_CONF_DIR:-$SPARK_HOME/conf}${HADOOP_CONF_DIR:+:$HADOOP_CONF_DIR}"
     set -- java "${options[@]}" "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" \
-        -cp "${SPARK_CONF_DIR:-$SPARK_HOME/conf}:$SPARK_HOME/jars/*${SPARK_CLASSPATH:+:$SPARK_CLASSPATH}" \
+        -cp "$path${SPARK_CLASSPATH:+:$SPARK_CLASSPATH}:$SPARK_HOME/jars/*" \
         org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
         --driver-url "$SPARK_DRIVER_URL" --executor-id "$SPARK_EXECUTOR_ID" --cores "$SPARK_EXECUTOR_CORES" \
         --app-id "$SPARK_APPLICATION_ID" --hostname "$SPARK_EXECUTOR_POD_IP" \

@@ -88,7 +88,7 @@ def compare(wanted: Expectation, log: LogColumns, sink: SinkColumns, dead_letter
         ahead=int(of.counts[ahead].sum()) + beyond,
         gone=int(of.counts[~of.in_kafka].sum()),
         unordered=_unordered(wanted, sink),
-        faults=(*_lost(of, lost), *_repeated(of, repeated), *disordered),
+        faults=(*_lost(of, lost, from_the_first=not wanted.start), *_repeated(of, repeated), *disordered),
     )
 
 
@@ -137,15 +137,19 @@ def _within(hashes: Numbers, ranges: tuple[HashRange, ...]) -> Mask:
     return inside
 
 
-def _lost(of: _Offsets, lost: Numbers) -> list[Fault]:
-    """Lost records; neighbours in the log are one fault."""
+def _lost(of: _Offsets, lost: Numbers, *, from_the_first: bool) -> list[Fault]:
+    """Lost records; neighbours in the log are one fault. The group may have begun after the first records."""
     if not len(lost):
         return []
     before, after = _neighbours(of)
     starts = np.flatnonzero(np.diff(lost) > 1) + 1
     end = starts[MOST_NAMED - 1] if len(starts) >= MOST_NAMED else len(lost)
     runs = np.split(lost[:end], starts[: MOST_NAMED - 1])
-    return [_lost_run(of, run, int(before[run[0]]), int(after[run[0]])) for run in runs]
+    faults = [_lost_run(of, run, int(before[run[0]]), int(after[run[0]])) for run in runs]
+    if from_the_first and not lost[0] and len(of.sink):
+        begin = int(of.log.offsets[runs[0][-1]]) + 1
+        faults[0] = replace(faults[0], why=f"{faults[0].why}; if the group began later, audit it from offset {begin}")
+    return faults
 
 
 def _lost_run(of: _Offsets, run: Numbers, before: int, after: int) -> Fault:
@@ -157,8 +161,6 @@ def _lost_run(of: _Offsets, run: Numbers, before: int, after: int) -> Fault:
     lost = OffsetRange(int(offsets[run[0]]), int(offsets[run[-1]]) + 1)
     if not near:
         why = "the sink has no record of its key" if of.log.keyed[run[0]] else "it has no key"
-    if not run[0] and len(of.sink):
-        why += f"; if the group began later, pass --from-offset {lost.until}"
     return Fault(LOST, span(lost), batches, why)
 
 

@@ -86,7 +86,7 @@ def _age(state: GroupState) -> tuple[float, bool] | None:
 
 def _failures(found: Health, limits: Limits, end_age_s: float | None) -> Iterator[str]:
     if not found.working:
-        yield "no member works" + (f", and the log ends are {end_age_s:.0f} s old" if end_age_s else "")
+        yield "no member works" + (f", and the log ends are {end_age_s:.0f} s old" if end_age_s is not None else "")
     if limits.lag is not None and found.lag is not None and found.lag > limits.lag:
         yield f"the lag is above --max-lag {limits.lag}"
     if limits.age_s is not None and found.age_s is not None and found.age_s > limits.age_s:

@@ -22,10 +22,12 @@ from job import FLIGHTS_JOB, Job
 from topics import Kafka
 
 _CORES = 2
+_SESSION_S = 45
 _GRACE_S = 30
+_BY_SIGTERM = 143
 _PATIENCE_S = 240.0
 _ARROW = ("java.base/java.nio=ALL-UNNAMED", "java.base/sun.nio.ch=ALL-UNNAMED")
-"""What Spark's driver tells executors to open, of which this job needs these two."""
+"""Modules that Java must open for Arrow. Spark's driver names them, and others, to executors."""
 
 
 def arguments() -> argparse.Namespace:
@@ -90,15 +92,14 @@ class _Scene:
         self._container("executor", _executor(port)).start(["executor"])
         if code := reading.wait(_PATIENCE_S):
             raise RuntimeError(f"the driver ended with code {code}:\n{processes.tail(driver.log)}")
-        batches = job_output.finished_batches(job.output)
-        offsets = sorted(d.offset for batch in batches for d in job_output.deliveries(batch))
+        offsets = job_output.offsets(job.output)
         whole = offsets == list(range(len(sent)))
         self._log(f"a driver and an executor: {len(offsets):,} of {len(sent):,} records, each once: {whole}")
         return whole
 
     def _container(self, role: str, environment: dict[str, str]) -> Container:
         folders = [self._folder / "pods", ROOT / "scripts"]
-        environment |= {"SPARK_LOCAL_IP": servers.HOST}
+        environment = environment | {"SPARK_LOCAL_IP": servers.HOST}
         made = Container(f"{self._name}-{role}", self._folder / f"{role}.log", folders, environment)
         self._stack.callback(made.kill)
         return made
@@ -108,18 +109,12 @@ class _Scene:
     def replace(self) -> bool:
         """Two applications share a flow while one is replaced and killed; whether nothing is lost or out of order."""
         fleet = Fleet(self._kafka, self._redis, self._name, self._folder / self._name, pace="1 second")
-        fleet.options, fleet.kind = {"session.timeout.ms": "45000"}, Application
+        fleet.options, fleet.kind = {"session.timeout.ms": str(1000 * _SESSION_S)}, Application
         self._stack.callback(fleet.end)
         with fleet.producing():
             a, b = (cast(Application, fleet.join(name)) for name in ("a", "b"))
             self._share(fleet, a, b)
-            held = fleet.held(a)
-            words = ["drain", fleet.group, "--redis", self._redis, "--host", a.container.name]
-            self._log(a.container.inside(["coop-kafka", *words]).strip())
-            self._log(f"b delivers the keys of a after {fleet.delivered(held):.1f} s")
-            began = time.monotonic()
-            code = a.terminate(_GRACE_S)
-            self._log(f"a gets SIGTERM, and its container ends after {time.monotonic() - began:.1f} s with code {code}")
+            ended = self._drain_and_terminate(fleet, a)
             a.start()
             self._share(fleet, a, b)
             held = fleet.held(a)
@@ -130,7 +125,19 @@ class _Scene:
         fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
         fleet.end()
         self._log(str(fleet.outcome()))
-        return fleet.outcome().good
+        return fleet.outcome().good and ended
+
+    def _drain_and_terminate(self, fleet: Fleet, a: Application) -> bool:
+        """Whether others got the ranges before the lease ended, and SIGTERM reached the driver."""
+        held = fleet.held(a)
+        words = ["drain", fleet.group, "--redis", self._redis, "--host", a.container.name]
+        self._log(a.container.inside(["coop-kafka", *words]).strip())
+        seconds = fleet.delivered(held)
+        self._log(f"b delivers the keys of a after {seconds:.1f} s")
+        began = time.monotonic()
+        code = a.terminate(_GRACE_S)
+        self._log(f"a gets SIGTERM, and its container ends after {time.monotonic() - began:.1f} s with code {code}")
+        return seconds < _SESSION_S and code == _BY_SIGTERM
 
     def _share(self, fleet: Fleet, *applications: Application) -> None:
         fleet.until(lambda: fleet.shared(*applications), "both share the partition")
@@ -149,6 +156,8 @@ def _executor(port: int) -> dict[str, str]:
         "SPARK_EXECUTOR_POD_NAME": "executor-1",
         "SPARK_RESOURCE_PROFILE_ID": "0",
         "SPARK_APPLICATION_ID": "flights",
+        "SPARK_CONF_DIR": "/opt/spark/conf",
+        "SPARK_CLASSPATH": "/opt/spark/extra/*",
     }
 
 

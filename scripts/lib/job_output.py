@@ -34,6 +34,11 @@ def row_count(batch: Path) -> int:
     return sum(parquet.read_metadata(part).num_rows for part in batch.glob("part-*.parquet"))
 
 
+def offsets(output: Path) -> list[int]:
+    """The offsets of all rows of finished batches, ascending."""
+    return sorted(d.offset for batch in finished_batches(output) for d in deliveries(batch))
+
+
 def deliveries(batch: Path) -> Iterator[Delivery]:
     """The rows of a finished batch."""
     number = batch_id(batch)

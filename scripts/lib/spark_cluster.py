@@ -100,7 +100,7 @@ class _Scene:
         job = Job(self._kafka.bootstrap, topic, "flights", self._redis, folder, per_batch)
         received = self._bytes_received(job)
         batches = job_output.finished_batches(job.output)
-        offsets = sorted(d.offset for batch in batches for d in job_output.deliveries(batch))
+        offsets = job_output.offsets(job.output)
         whole = offsets == list(range(len(sent)))
         self._log(f"{len(offsets):,} of {len(sent):,} records in {len(batches)} batches, each once: {whole}")
         ratios = {name: count / log for name, count in received.items()}

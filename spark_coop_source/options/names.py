@@ -29,8 +29,11 @@ _MISPLACED = {
 }
 
 
-def by_todays_names(options: Mapping[str, str]) -> dict[str, str]:
-    """The options (names in any case) by today's names in lower case. `ConflictingOptionsError`: one by two names."""
+def by_table_names(options: Mapping[str, str]) -> dict[str, str]:
+    """The options (names in any case) by the names of the table, in lower case.
+
+    Raises `ConflictingOptionsError` if an option is set by both of its names.
+    """
     found = {name.lower(): text for name, text in options.items()}
     for former, option in FORMER_NAMES.items():
         if former.lower() in found:

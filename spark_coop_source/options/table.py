@@ -400,4 +400,4 @@ FORMER_NAMES: Mapping[str, Option[object]] = {
     "mapInRead.concurrency": MAP_IN_READ_CONCURRENCY,
     "mapInRead.onError": MAP_IN_READ_ON_ERROR,
 }
-"""Names that options had, and that still work. Today, only options of Spark's own Kafka source are in camel case."""
+"""Former names of options, which still work."""

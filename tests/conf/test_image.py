@@ -35,6 +35,12 @@ def test_shared_memory_has_twice_the_cache_and_the_named_slots_are_those_of_the_
     assert int(slots[1]) == SPEC["executor"]["instances"] * SPEC["executor"]["cores"]
 
 
+def test_the_manifest_names_the_spark_of_the_image() -> None:
+    version = re.search(r"^ARG SPARK_VERSION=(.*)$", (ROOT / "conf" / "image" / "Dockerfile").read_text(), re.MULTILINE)
+    assert version is not None
+    assert version[1] == SPEC["sparkVersion"]
+
+
 @pytest.mark.server
 def test_the_driver_is_drained_before_it_ends(redis_url: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     shell, option, command = SPEC["driver"]["lifecycle"]["preStop"]["exec"]["command"]

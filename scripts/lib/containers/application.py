@@ -35,7 +35,8 @@ class Application(Driver):
 
     def works(self, state: GroupState) -> bool:
         """Whether the member on the host of this name owns a range; remembers the member id."""
-        mine = [m for m, fields in state.members.items() if fields.get("host") == self.container.name]
+        alive = self.running.poll() is None
+        mine = [m for m, fields in state.members.items() if alive and fields.get("host") == self.container.name]
         self.member = mine[-1] if mine else self.member
         return bool(mine) and self.member in owners(state)
 

@@ -61,8 +61,8 @@ EVENT_KINDS = (
     ),
     EventKind(
         "fence",
-        "A script refused a late call: of an earlier owner of the ranges, or of an earlier life of the member. Ranges "
-        "move also when a member starts again.",
+        "A script refused a late call: of an earlier owner of the ranges, or of an earlier life of the member. A "
+        "member that starts again takes over the ranges of its earlier life.",
         "nothing, if the ranges moved or positions were reset; otherwise look for a second query with the same "
         "checkpoint",
         _COMMITTER,

@@ -70,7 +70,7 @@ def test_a_good_sink_has_no_faults() -> None:
                 "lost",
                 "0-1",
                 ("0",),
-                "of its key, the record after it, 2, is in batch 0; if the group began later, pass --from-offset 2",
+                "of its key, the record after it, 2, is in batch 0; if the group began later, audit it from offset 2",
             ),
             id="the first records of the log",
         ),
