@@ -135,7 +135,7 @@ def _function(kind: str) -> Callable[..., Any]:
 
 @contextmanager
 def scene_of(fault: Fault, kafka: str, folder: Path) -> Iterator[Scene]:
-    """A driver at work on one partition with 20 keys, with a Redis of its own; all of it ends with the block."""
+    """A driver at work on a steady flow of 20 keys, with a Redis of its own; all of it ends with the block."""
     folder.mkdir()
     options = dict(fault.options)
     if fault.function:
@@ -150,7 +150,7 @@ def scene_of(fault: Fault, kafka: str, folder: Path) -> Iterator[Scene]:
         stack.callback(fleet.end)
         with fleet.producing():
             fleet.join("one")
-        yield Scene(fleet, redis)
+            yield Scene(fleet, redis)
 
 
 def bring_about(fault: Fault, kafka: str, folder: Path) -> str | None:
