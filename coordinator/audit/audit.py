@@ -33,6 +33,10 @@ FILTERED = "The group has a record filter. The audit does not know it: a record 
 DEAD_UNKNOWN = (
     "Something is lost, and no member names a dead-letter topic: pass one by --dead-letters, if there is one."
 )
+BEGAN_LATER = (
+    "Of {partition}, the sink lacks the records before offset {offset}, and no other. If the group began there, pass "
+    "--from-offset {offset}."
+)
 
 
 class Sink(Protocol):
@@ -96,7 +100,9 @@ def audit(positions: Positions, named: str, sink: Sink, kafka: Kafka, wanted: Wa
     bounds = kafka.log.bounds(partitions)
     found = tuple(auditor.partition(tp, bounds[tp], rows[tp.topic].get(tp.partition, NO_ROWS)) for tp in partitions)
     notes = [FILTERED] if state.meta.get("filter") else []
-    notes += [DEAD_UNKNOWN] if dead is None and any(p.lost for p in found) else []
+    late = [p for p in found if p.begin is not None and not wanted.start]
+    notes += [BEGAN_LATER.format(partition=f"{p.topic}-{p.partition}", offset=p.begin) for p in late]
+    notes += [DEAD_UNKNOWN] if dead is None and any(p.lost for p in found if p not in late) else []
     return Audit(positions.group, named, found, tuple(notes))
 
 

@@ -88,7 +88,8 @@ def compare(wanted: Expectation, log: LogColumns, sink: SinkColumns, dead_letter
         ahead=int(of.counts[ahead].sum()) + beyond,
         gone=int(of.counts[~of.in_kafka].sum()),
         unordered=_unordered(wanted, sink),
-        faults=(*_lost(of, lost, from_the_first=not wanted.start), *_repeated(of, repeated), *disordered),
+        begin=_begin(of, lost),
+        faults=(*_lost(of, lost), *_repeated(of, repeated), *disordered),
     )
 
 
@@ -137,19 +138,22 @@ def _within(hashes: Numbers, ranges: tuple[HashRange, ...]) -> Mask:
     return inside
 
 
-def _lost(of: _Offsets, lost: Numbers, *, from_the_first: bool) -> list[Fault]:
-    """Lost records; neighbours in the log are one fault. The group may have begun after the first records."""
+def _lost(of: _Offsets, lost: Numbers) -> list[Fault]:
+    """Lost records; neighbours in the log are one fault."""
     if not len(lost):
         return []
     before, after = _neighbours(of)
     starts = np.flatnonzero(np.diff(lost) > 1) + 1
     end = starts[MOST_NAMED - 1] if len(starts) >= MOST_NAMED else len(lost)
     runs = np.split(lost[:end], starts[: MOST_NAMED - 1])
-    faults = [_lost_run(of, run, int(before[run[0]]), int(after[run[0]])) for run in runs]
-    if from_the_first and not lost[0] and len(of.sink):
-        begin = int(of.log.offsets[runs[0][-1]]) + 1
-        faults[0] = replace(faults[0], why=f"{faults[0].why}; if the group began later, audit it from offset {begin}")
-    return faults
+    return [_lost_run(of, run, int(before[run[0]]), int(after[run[0]])) for run in runs]
+
+
+def _begin(of: _Offsets, lost: Numbers) -> int | None:
+    """The first offset of the sink, if it lacks the first records of the log, and no others."""
+    if not len(lost) or not len(of.sink) or int(lost[-1]) != len(lost) - 1:
+        return None
+    return int(of.log.offsets[lost[-1]]) + 1
 
 
 def _lost_run(of: _Offsets, run: Numbers, before: int, after: int) -> Fault:

@@ -41,6 +41,7 @@ class PartitionAudit:
     ahead: int  # rows of records that are not done: of a batch under way
     gone: int  # rows whose offset is no record of Kafka: compacted, expired, or of an aborted transaction
     unordered: str  # why the order is not checked; empty if it is
+    begin: int | None  # if the sink lacks exactly the first records from `start` on, the offset after them
     faults: tuple[Fault, ...]
 
     @property

@@ -13,7 +13,10 @@ class UnknownGroupError(GroupError):
     """This Redis has no such group, or the group has no such member."""
 
     name = "UNKNOWN_GROUP"
-    usual_remedy = "look at the names with coop-kafka groups list, and at the database number of the Redis url"
+    usual_remedy = (
+        "look at the names with coop-kafka groups list, and at the database number of the Redis url;"
+        " a new query creates its group when it first reads"
+    )
 
 
 class UnknownStrikeError(GroupError):

@@ -30,7 +30,7 @@ def read_group(client: RedisClient, group: str) -> GroupState:
     with client.reading() as redis:
         hashes = {name: redis.hgetall(str(getattr(keys, name))) for name in _OF_GROUP}
         if not hashes["meta"]:
-            raise UnknownGroupError(f"Redis has no group {group!r}", "look at the names with coop-kafka groups list")
+            raise UnknownGroupError(f"Redis has no group {group!r}")
         seconds, microseconds = redis.time()
         now_ms = seconds * 1000 + microseconds // 1000
         meta = _seen_now(read(hashes, "meta", checked_meta), now_ms)

@@ -309,11 +309,7 @@ def test_the_key_of_a_lane_of_a_page_is_shown(
     hashes = f"{hash_key(b'key-7'):016x}"
     executed(place.put_in(code).replace("228eafef5becb4b2", hashes), {"spark": spark})
     shown = capsys.readouterr().out
-    assert [line for line in shown.splitlines() if "[" in line] == [f"|{_as_spark_shows(b'key-7')}|"], shown
-
-
-def _as_spark_shows(data: bytes) -> str:
-    return f"[{' '.join(f'{byte:02X}' for byte in data)}]"
+    assert [line.strip("| ") for line in shown.splitlines() if "key-" in line] == ["key-7"], shown
 
 
 @pytest.mark.parametrize("page", [page for page, language in sorted(HERE) if language == "json"])

@@ -8,6 +8,16 @@
 -- Reply placed: number of partitions with new positions | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, founding, prelude
 local places = positions_of_arguments(4)
+
+local function first_positions()  -- "orders-0 at 5, orders-1 at 7", for an event: of ten partitions
+  local shown = {}
+  for i = 4, math.min(#ARGV, 13) do
+    local topic, _, _, partition, position = unpack(places[i])
+    shown[#shown + 1] = topic .. '-' .. partition .. ' at ' .. position
+  end
+  return table.concat(shown, ', ') .. (#ARGV > 13 and ', ...' or '')
+end
+
 if redis.call('EXISTS', META) == 1 then
   local bad = lost()
   if bad then return bad end
@@ -16,7 +26,7 @@ elseif ARGV[2] == '' then
 else
   local left = remains()
   if left then return { 'LOST', META .. ' is gone, and ' .. left .. ' is not' } end  -- the group lost part of its state
-  create_group(ARGV[2], 'first positions of a new group')
+  create_group(ARGV[2], 'first positions of a new group: ' .. first_positions())
 end
 local placed = 0
 

@@ -1,6 +1,7 @@
 """docs/command.md: every verb of `coop-kafka` and its flags, made from the functions of the verbs."""
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, get_args, get_type_hints
@@ -34,8 +35,14 @@ def markdown() -> str:
     shared = [row for row, count in of_verbs.items() if count >= _MANY]
     head = _HEAD + "\n## Arguments of many verbs\n\n" + table(_COLUMNS, shared)
     return head + "".join(
-        f"\n## {name}\n\n{inspect.getdoc(verb)}\n\n{_usage(name, rows[name], shared)}" for name, verb in named.items()
+        f"\n## {name}\n\n{_linked(inspect.getdoc(verb) or '')}\n\n{_usage(name, rows[name], shared)}"
+        for name, verb in named.items()
     )
+
+
+def _linked(text: str) -> str:
+    """A text with links to the pages that it names."""
+    return re.sub(r"\bdocs/([\w-]+\.md)", r"[\1](\1)", text)
 
 
 def verbs(inside: typer.Typer, before: str = "") -> Iterator[tuple[str, Verb]]:

@@ -63,8 +63,8 @@ EVENT_KINDS = (
         "fence",
         "A script refused a late call: of an earlier owner of the ranges, or of an earlier life of the member. A "
         "member that starts again takes over the ranges of its earlier life.",
-        "nothing, if the ranges moved or positions were reset; otherwise look for a second query with the same "
-        "checkpoint",
+        "nothing, if the member was started again, its ranges moved or positions were reset; otherwise look for a "
+        "second query with the same checkpoint",
         _COMMITTER,
     ),
     EventKind(
@@ -73,7 +73,7 @@ EVENT_KINDS = (
         "nothing, if the topic is not read any more; a query that reads it again begins at its starting offsets",
         "the member that asked",
     ),
-    EventKind("found", "The group received its first positions."),
+    EventKind("found", "The group received its first positions. The event names those of ten partitions."),
     EventKind(
         "growth",
         "A topic has more partitions than before. The event names the old and the new number, and whether "

@@ -32,6 +32,11 @@ AUDIT = Document(
             PARTITION,
             STABLE,
             *(Field(name, "integer", meaning, name.upper().replace("_", " ")) for name, meaning in _COUNTS.items()),
+            Field(
+                "begin",
+                "integer or null",
+                "If the sink lacks exactly the first records of the audit: the offset after them.",
+            ),
             Field("unordered", "text", "Why the order is not checked; empty if it is."),
             *each(
                 "faults",

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from coordinator.audit.audit import DEAD_UNKNOWN, FILTERED, Kafka, Wanted, audit, positions_of
+from coordinator.audit.audit import BEGAN_LATER, DEAD_UNKNOWN, FILTERED, Kafka, Wanted, audit, positions_of
 from coordinator.audit.parquet_sink import ParquetSink
 from coordinator.audit.report import Audit
 from coordinator.dead_letter import DeadLetter, SourceRecord
@@ -164,3 +164,16 @@ def test_a_topic_that_was_created_again_is_refused(members: Group, tp: TopicPart
     members.kafka.recreate_topic(tp.topic)
     with pytest.raises(DataLossError, match="created again"):
         audited(members, sink(tmp_path, {}), tp.topic)
+
+
+def test_a_sink_without_the_first_records_names_the_offset_to_begin_at(
+    members: Group, tp: TopicPartition, tmp_path: Path
+) -> None:
+    run(members, subscribed(tp))
+    read = sink(tmp_path, {0: [2, 3, 4]})
+    (note,) = audited(members, read, tp.topic).notes
+    assert note == BEGAN_LATER.format(partition=f"{tp.topic}-0", offset=2)
+    assert audited(members, read, tp.topic, start=2).good
+    (tmp_path / "later").mkdir()
+    lost_later = audited(members, sink(tmp_path / "later", {0: [3, 4]}), tp.topic, start=2)
+    assert lost_later.notes == (DEAD_UNKNOWN,), "the first records after that offset are lost"

@@ -66,12 +66,7 @@ def test_a_good_sink_has_no_faults() -> None:
         ),
         pytest.param(
             [r for r in GOOD if r[2] > 1],
-            Fault(
-                "lost",
-                "0-1",
-                ("0",),
-                "of its key, the record after it, 2, is in batch 0; if the group began later, audit it from offset 2",
-            ),
+            Fault("lost", "0-1", ("0",), "of its key, the record after it, 2, is in batch 0"),
             id="the first records of the log",
         ),
         pytest.param([*GOOD, (2, 0, 3)], Fault("repeated", "3", ("1", "2"), "2 rows"), id="a repeat in another batch"),
@@ -110,7 +105,20 @@ def test_a_swap_within_a_file_is_named() -> None:
 def test_an_empty_sink_has_lost_everything() -> None:
     found = compare(wanted(), log_of(KEYS), NO_ROWS, none)  # counted by record, named by range
     assert (found.lost, found.records) == (8, 8)
-    assert found.faults == (Fault("lost", "0-7", (), "the sink has no record of its key"),)
+    assert (found.faults, found.begin) == ((Fault("lost", "0-7", (), "the sink has no record of its key"),), None)
+
+
+@pytest.mark.parametrize(
+    ("lost", "begin"),
+    [
+        pytest.param({0, 1}, 2, id="the first records"),
+        pytest.param({0, 1, 5}, None, id="and another one"),
+        pytest.param({1}, None, id="not the first"),
+        pytest.param(set(), None, id="nothing is lost"),
+    ],
+)
+def test_the_sink_may_begin_after_the_first_records(lost: set[int], begin: int | None) -> None:
+    assert of([row for row in GOOD if row[2] not in lost]).begin == begin
 
 
 def test_an_empty_log_expects_nothing() -> None:

@@ -53,8 +53,12 @@ GROUP = documents.of_group(
     [LINE],
 )
 FAULT = Fault("lost", "45-50", ("3",), "no row")
+PARTITION = PartitionAudit("orders", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, "", 2, (FAULT,))
 AUDITED = Audit(
-    "g", "s", (PartitionAudit("orders", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, "", (FAULT,)),), ("a note",)
+    "g",
+    "s",
+    (PARTITION,),
+    ("a note",),
 )
 NOTHING = GroupState(0, {}, {}, {}, {}, {}, {}, {}, {})
 DOCUMENTS = {

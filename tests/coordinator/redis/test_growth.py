@@ -59,10 +59,18 @@ def test_nothing_is_mended_where_partitions_are_new(world: World) -> None:
     world.store.positions.create("aa", topic_of(3), dict.fromkeys((TP, OTHER, THIRD), 0), grace_ms=GRACE)
     more = [TopicPartition("orders", n) for n in (3, 4, 5)]
     place(world, 6, *more)
-    assert (world.events("found"), world.events("mend")) == (["first positions of a new group"], [])
+    found = "first positions of a new group: orders-0 at 0, orders-1 at 0, orders-2 at 0"
+    assert (world.events("found"), world.events("mend")) == ([found], [])
     world.redis.delete(GroupKeys(world.group).segments(more[0]))
     place(world, 6, *more)
     assert world.events("mend") == ["orders-3 had no positions: it begins at 0"]
+
+
+def test_the_event_of_a_new_group_names_ten_positions(world: World) -> None:
+    places = {TopicPartition("orders", n): 7 for n in range(11)}
+    world.store.positions.create("aa", topic_of(11), places, grace_ms=GRACE)
+    named = ", ".join(f"orders-{n} at 7" for n in range(10))
+    assert world.events("found") == [f"first positions of a new group: {named}, ..."]
 
 
 def test_the_grace_is_that_of_the_member_that_saw_it_first(founded: World) -> None:
