@@ -31,11 +31,13 @@ def of_lines(lines: Iterable[GroupLine]) -> Document:
     return {"groups": [asdict(line) for line in lines]}
 
 
-def of_group(seen: GroupView, limited: Iterable[Lane]) -> Document:
+def of_group(seen: GroupView, limited: Iterable[Lane], failing: Sequence[FailingRecord]) -> Document:
     """`describe`, without the replica sets; `limited` are the lanes that a bound limits."""
     members = [_renamed(asdict(m) | {"fields": typed(m.fields)}, id="member") for m in seen.members]
+    parked = sum(record.parked for record in failing)
+    keys = {"deferred_keys": len(failing) - parked, "parked_keys": parked}
     changed = {"policy": typed(seen.policy), "members": members}
-    return asdict(seen) | changed | {"limited": [*map(lane_fields, limited)]}
+    return asdict(seen) | changed | keys | {"limited": [*map(lane_fields, limited)]}
 
 
 def of_sets(groups: Iterable[Document]) -> Document:

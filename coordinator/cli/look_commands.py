@@ -12,7 +12,16 @@ from coordinator.cli.command_options import Group, Json, Redis, connected, key_b
 from coordinator.cli.kafka_arguments import CommandConfig, EndsOf, current_ends
 from coordinator.cli.printing import complain, moment, print_lines
 from coordinator.cli.progress_bar import waiting
-from coordinator.cli.tables import print_age, print_gaps, print_group, print_groups, print_limited, print_owners, stdout
+from coordinator.cli.tables import (
+    print_age,
+    print_failing_count,
+    print_gaps,
+    print_group,
+    print_groups,
+    print_limited,
+    print_owners,
+    stdout,
+)
 from coordinator.errors import StoreError, UnknownGroupError
 from coordinator.group_state import Event, GroupState
 from coordinator.operations.gaps import gaps as gaps_of
@@ -23,6 +32,7 @@ from coordinator.operations.views import oldest_end_s, view
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import follow as follow_events
 from coordinator.redis.events import last_events
+from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replica_sets import siblings
 from coordinator.redis.snapshot import list_groups, of_one_group, read_group
 
@@ -86,12 +96,14 @@ def describe(
     ):
         sets = siblings(group, list_groups(client))
         states = {name: current(read_group(client, name)) for name in (group, *sets)}
+        failing = {name: OperatorVerbs.of_group(client, name).poison.failing() for name in states}
     if as_json:
-        found = (documents.of_group(view(name, state), limited_lanes(state)) for name, state in states.items())
+        found = (documents.of_group(view(n, state), limited_lanes(state), failing[n]) for n, state in states.items())
         print_json(documents.of_sets(found))
         return
     for name, state in states.items():
         print_group(seen := view(name, state), stdout())
+        print_failing_count(failing[name])
         print_age(oldest_end_s(seen.partitions), asked=bootstrap_server is not None)
         print_limited(limited_lanes(state))
 

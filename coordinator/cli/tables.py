@@ -143,6 +143,17 @@ def print_strikes(strikes: Sequence[Strike], parked_keys: int) -> None:
         print_lines(f"{counted(parked_keys, 'key')} parked at a record that failed: `coop-kafka failing` shows them.")
 
 
+def print_failing_count(records: Sequence[FailingRecord]) -> None:
+    """A line with the numbers of failing keys, if there are any."""
+    if records:
+        parked = sum(record.parked for record in records)
+        print_lines(f"Failing keys: {_counts(len(records) - parked, parked)}")
+
+
+def _counts(deferred: int, parked: int) -> str:
+    return f"{deferred} deferred, {parked} parked, see coop-kafka failing"
+
+
 def print_failing(records: Sequence[FailingRecord]) -> None:
     """A row for each failing key."""
     columns = "TOPIC, PARTITION, HASH, OFFSET, STATE, ATTEMPTS, NEXT TRY, ERROR, MESSAGE"
@@ -160,7 +171,7 @@ def activity(seen: TopView, most_lanes: int, *, asked: bool) -> Group:
     rate = sum(m.rate for m in seen.members if m.ago_s is not None and m.state == "working")
     about = f"Group {seen.group!r}: {seen.state}, {rate:.0f} records/s in the last batches of its members"
     if seen.deferred_keys or seen.parked_keys:
-        about += f"; failing keys: {seen.deferred_keys} deferred, {seen.parked_keys} parked, see coop-kafka failing"
+        about += f"; failing keys: {_counts(seen.deferred_keys, seen.parked_keys)}"
     if seen.lag is not None:
         about += f"; lag {seen.lag}"
     age = _age(seen.end_age_s) if seen.end_age_s is not None and not asked else ""

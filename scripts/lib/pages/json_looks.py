@@ -37,6 +37,10 @@ _LANE = (
     Field("why", "text", "The [bound](reference.md#bounds-of-a-lane) of the lane.", "WHY"),
 )
 
+_FAILING_KEYS = (
+    Field("deferred_keys", "integer", "Failing keys that are tried again."),
+    Field("parked_keys", "integer", "Failing keys that wait for `release`."),
+)
 _GROUP = (
     Field("group", "text", "Name of the group."),
     Field("state", "text", "[State](operations.md#describe) of the group, by Kafka's names."),
@@ -96,6 +100,7 @@ _GROUP = (
         Field("waiting", "boolean", "Whether new partitions wait for older ones."),
     ),
     *each("limited", *_LANE),
+    *_FAILING_KEYS,
 )
 
 LOOKS = (
@@ -172,8 +177,7 @@ LOOKS = (
             Field("state", "text", "[State](operations.md#describe) of the group."),
             Field("lag", "integer or null", "Offsets to the log ends, of partitions with a known end."),
             END_AGE,
-            Field("deferred_keys", "integer", "Failing keys that are tried again."),
-            Field("parked_keys", "integer", "Failing keys that wait for `release`."),
+            *_FAILING_KEYS,
             *each(
                 "members",
                 Field("member", "text", "Id of the member.", "MEMBER"),

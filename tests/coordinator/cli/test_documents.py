@@ -51,6 +51,7 @@ GROUP = documents.of_group(
         unread=("orders-0 lo-hi",),
     ),
     [LINE],
+    [FAILING],
 )
 FAULT = Fault("lost", "45-50", ("3",), "no row")
 PARTITION = PartitionAudit("orders", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, "", 2, (FAULT,))

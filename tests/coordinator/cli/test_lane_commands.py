@@ -230,9 +230,11 @@ def test_failing_keys_are_shown_with_their_records_and_errors(run: Run, redis_ur
     )
     printed = json.loads(run("failing", failing, "--json", "--redis", redis_url)[1])["keys"]
     assert printed == [record.shown for record in KEYS]
-    assert "failing keys: 1 deferred, 2 parked" in " ".join(
-        run("top", failing, "--once", "--redis", redis_url)[1].split()
-    )
+    counts = "ailing keys: 1 deferred, 2 parked, see coop-kafka failing"
+    for words in (("top", failing, "--once"), ("describe", failing)):
+        assert counts in " ".join(run(*words, "--redis", redis_url)[1].split())
+    described = json.loads(run("describe", failing, "--json", "--redis", redis_url)[1])
+    assert (described["deferred_keys"], described["parked_keys"]) == (1, 2)
 
 
 def test_parked_says_that_keys_are_parked_too(run: Run, redis_url: str, failing: str) -> None:
