@@ -7,7 +7,8 @@ if ! getent passwd "$(id -u)" > /dev/null; then
     if [[ -w /etc/passwd ]]; then
         printf 'spark:x:%s:%s::%s:/bin/false\n' "$(id -u)" "$(id -g)" "$HOME" >> /etc/passwd
     else
-        echo "entrypoint.sh: user $(id -u) has no name, and Spark needs one: run as group 0, or as user 10001" >&2
+        echo "entrypoint.sh: user $(id -u) has no name in /etc/passwd, and cannot add one. Spark may fail. Remedy: run as" \
+            "group 0, for example --user $(id -u):0, with a writable /etc/passwd" >&2
     fi
 fi
 
@@ -17,7 +18,7 @@ driver)
     set -- spark-submit --deploy-mode client --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" "$@"
     ;;
 executor)
-    # SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1, ...: an option each, in this order
+    # SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1, ...: one option each, in numeric order
     options=() number=0
     while name="SPARK_JAVA_OPT_$number" && [[ -n "${!name:-}" ]]; do
         options+=("${!name}") number=$((number + 1))

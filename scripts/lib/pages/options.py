@@ -11,8 +11,9 @@ _HEAD = """# Options
 
 <!-- Made by scripts/reference-pages from the option tables of the code. Do not edit. -->
 
-Options of Spark's own Kafka source have Spark's names, such as `startingOffsets`. All others are in lower case, with
-dots. Names may have any case. An unknown option is an error, which names the nearest option.
+Options of Spark's own Kafka source have Spark's names, such as `startingOffsets`. coop-kafka's own options are in lower
+case, with dots between words, such as `batch.time.budget`. Upper and lower case do not matter when you set an option.
+An unknown option is an error, which names the nearest option.
 A value has at most 1,000,000 characters, unless its row names another limit; `map.in.read` has no limit.
 An option without effect logs one WARN line when the query starts.
 [parity.md](parity.md) compares the options with those of Spark's Kafka source.
@@ -27,7 +28,7 @@ Java's names, with the prefix `kafka.`.
 _FORMER = """
 ## Former names
 
-These names still work.
+These names have the same meaning as the new ones. A query that sets both names of an option fails.
 
 """
 
