@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 import kafka_groups
 from command_runs import Run
-from streams import Stream, keyed
+from streams import Stream, eventually, keyed, state
 from topics import Kafka
 
 
@@ -23,10 +23,13 @@ def test_plain_consumers_begin_at_the_stable_offsets(
     topic, plain = kafka.create_topic("back"), f"{group}-plain"
     kafka.produce(topic, keyed(20))
     options = {"kafka.bootstrap.servers": kafka.bootstrap, "redis.url": redis_url, "group": group, "subscribe": topic}
-    Stream(spark, options | {"startingOffsets": "earliest"}, tmp_path / "checkpoint").run()
+    stream = Stream(spark, options | {"startingOffsets": "earliest"}, tmp_path / "checkpoint")
+    stream.run()
+    eventually(lambda: state(stream).leases_ms == {}, "the query has left, for whose reader Spark does not wait")
     code, out, _ = run("export", group, "--to", plain, *place)
     assert (code, "Nothing was changed" in out) == (0, True)
-    code, out, _ = run("export", group, "--to", plain, *place, "--execute", "--json")
+    code, out, err = run("export", group, "--to", plain, *place, "--execute", "--json")
+    assert (code, err) == (0, "")
     assert json.loads(out) == {
         "executed": True,
         "partitions": [{"topic": topic, "partition": 0, "offset": 20, "reach": 20}],
