@@ -21,7 +21,7 @@ from coordinator.operations.redrive_view import RedriveView
 from coordinator.operations.top_view import Lane, TopView, lane_fields
 from coordinator.operations.views import GroupView
 from coordinator.plan.poison import Strike
-from coordinator.progress.failing import FailingRecord
+from coordinator.progress.failing import FailingRecord, deferred_and_parked
 
 Document = dict[str, object]
 
@@ -34,8 +34,8 @@ def of_lines(lines: Iterable[GroupLine]) -> Document:
 def of_group(seen: GroupView, limited: Iterable[Lane], failing: Sequence[FailingRecord]) -> Document:
     """`describe`, without the replica sets; `limited` are the lanes that a bound limits."""
     members = [_renamed(asdict(m) | {"fields": typed(m.fields)}, id="member") for m in seen.members]
-    parked = sum(record.parked for record in failing)
-    keys = {"deferred_keys": len(failing) - parked, "parked_keys": parked}
+    deferred, parked = deferred_and_parked(failing)
+    keys = {"deferred_keys": deferred, "parked_keys": parked}
     changed = {"policy": typed(seen.policy), "members": members}
     return asdict(seen) | changed | keys | {"limited": [*map(lane_fields, limited)]}
 

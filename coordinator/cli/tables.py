@@ -18,7 +18,7 @@ from coordinator.operations.reset_plan import Move
 from coordinator.operations.top_view import Lane, MemberActivity, TopView
 from coordinator.operations.views import GroupView, GrowthView, PartitionView
 from coordinator.plan.poison import Strike
-from coordinator.progress.failing import FailingRecord
+from coordinator.progress.failing import FailingRecord, deferred_and_parked
 from coordinator.reports.lane_lines import CostKind, LaneLine
 
 PIPED_WIDTH = 200
@@ -146,8 +146,7 @@ def print_strikes(strikes: Sequence[Strike], parked_keys: int) -> None:
 def print_failing_count(records: Sequence[FailingRecord]) -> None:
     """A line with the numbers of failing keys, if there are any."""
     if records:
-        parked = sum(record.parked for record in records)
-        print_lines(f"Failing keys: {_counts(len(records) - parked, parked)}")
+        print_lines(f"Failing keys: {_counts(*deferred_and_parked(records))}")
 
 
 def _counts(deferred: int, parked: int) -> str:

@@ -17,7 +17,7 @@ from coordinator.operations.log_ends import Ends
 from coordinator.operations.top_view import Batch
 from coordinator.operations.views import GroupView, MemberView, PartitionView, lag, runs_s, view
 from coordinator.plan.poison import Strike
-from coordinator.progress.failing import FailingRecord
+from coordinator.progress.failing import FailingRecord, deferred_and_parked
 from coordinator.ranges import HASH_MAX
 from coordinator.subscription import TopicPartition
 
@@ -93,11 +93,12 @@ def _of_group(group: str, look: GroupLook, age_of: AgeOf) -> Iterator[Sample]:
 
 def _held_back(group: str, look: GroupLook, age_of: AgeOf) -> Iterator[Sample]:
     """Lanes and keys that are parked, or tried again."""
-    parked_lanes, parked_keys = sum(s.parked for s in look.strikes), sum(r.parked for r in look.failing)
+    parked_lanes = sum(s.parked for s in look.strikes)
+    deferred_keys, parked_keys = deferred_and_parked(look.failing)
     yield Sample(metrics.PARKED_LANES, (group,), parked_lanes)
     yield Sample(metrics.STRUCK_LANES, (group,), len(look.strikes) - parked_lanes)
     yield Sample(metrics.PARKED_KEYS, (group,), parked_keys)
-    yield Sample(metrics.DEFERRED_KEYS, (group,), len(look.failing) - parked_keys)
+    yield Sample(metrics.DEFERRED_KEYS, (group,), deferred_keys)
     ages = [age_of(r.tp, r.offset) for r in look.failing if not r.parked]
     if (oldest := max((age for age in ages if age is not None), default=None)) is not None or not ages:
         yield Sample(metrics.DEFERRED_AGE, (group,), oldest or 0)

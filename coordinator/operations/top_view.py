@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from coordinator.group_state import GroupState
 from coordinator.operations.views import MemberView, oldest_end_s, runs_s, total_lag, view
-from coordinator.progress.failing import FailingRecord
+from coordinator.progress.failing import FailingRecord, deferred_and_parked
 from coordinator.reports.lane_lines import BatchLine, LaneLine, interesting
 
 Batch = tuple[int, BatchLine]
@@ -52,9 +52,9 @@ def top_view(
     """The view of a group at work; `batches` are the last ones of all members, the oldest first."""
     seen = view(group, state)
     members = tuple(_member(m, state, batches) for m in seen.members)
-    parked = sum(record.parked for record in failing)
+    deferred, parked = deferred_and_parked(failing)
     behind, age = total_lag(seen.partitions), oldest_end_s(seen.partitions)
-    return TopView(group, seen.state, members, _lanes(state), len(failing) - parked, parked, behind, age)
+    return TopView(group, seen.state, members, _lanes(state), deferred, parked, behind, age)
 
 
 def limited_lanes(state: GroupState) -> tuple[Lane, ...]:

@@ -8,7 +8,7 @@ The position of the hash decides what is unread; this value only says when and h
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from coordinator.errors import StateFormatError
@@ -93,3 +93,9 @@ class Failures:
 
 
 NO_FAILURES = Failures()
+
+
+def deferred_and_parked(records: Collection[FailingRecord]) -> tuple[int, int]:
+    """How many keys are tried again, and how many wait for a release."""
+    parked = sum(record.parked for record in records)
+    return len(records) - parked, parked

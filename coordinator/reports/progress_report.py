@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from coordinator.progress.failing import FailingRecord
+from coordinator.progress.failing import FailingRecord, deferred_and_parked
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.reports.lane_lines import LaneReport
 from coordinator.subscription import TopicPartition
@@ -30,8 +30,8 @@ def behind(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition
 
 def failing_progress(records: Collection[FailingRecord], skipped: int, dead_lettered: int) -> dict[str, int]:
     """Counts of failing keys and of failed records. Empty if all are 0."""
-    parked = sum(record.parked for record in records)
-    counts = {"deferredKeys": len(records) - parked, "parkedKeys": parked}
+    deferred, parked = deferred_and_parked(records)
+    counts = {"deferredKeys": deferred, "parkedKeys": parked}
     counts |= {"skippedRecords": skipped, "deadLetteredRecords": dead_lettered}
     return counts if any(counts.values()) else {}
 

@@ -1,14 +1,15 @@
 """One application of a fleet, whose driver is a container."""
 
 import json
+import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from broker_jars import ROOT
 from containers.image import Container
-from coordinator.group_state import GroupState
 from drivers import points
-from drivers.driver import Driver, owners
+from drivers.driver import Driver
 from servers import HOST
 
 _SCRIPTS = ROOT / "scripts"
@@ -33,12 +34,9 @@ class Application(Driver):
         words: list[str | Path] = ["spark-submit", "--master", "local[2]", "--conf", "spark.ui.enabled=false", self.job]
         self.process = self.container.start([*words, self.folder, json.dumps(dict(self.options)), self.pace])
 
-    def works(self, state: GroupState) -> bool:
-        """Whether the member on the host of this name owns a range; remembers the member id."""
-        alive = self.running.poll() is None
-        mine = [m for m, fields in state.members.items() if alive and fields.get("host") == self.container.name]
-        self.member = mine[-1] if mine else self.member
-        return bool(mine) and self.member in owners(state)
+    def is_member(self, fields: Mapping[str, str], running: subprocess.Popen[bytes]) -> bool:
+        """By the name of its host: process ids of a container mean nothing here."""
+        return fields.get("host") == self.container.name
 
     def kill(self) -> None:
         """SIGKILL to all of its container."""

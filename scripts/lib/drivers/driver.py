@@ -80,10 +80,14 @@ class Driver:
 
     def works(self, state: GroupState) -> bool:
         """Whether it is a member that owns a range; remembers the member id."""
-        running = self.running.pid
-        mine = [m for m, fields in state.members.items() if running in _ancestors(int(fields.get("pid", "0")))]
+        running = self.running
+        mine = [m for m, fields in state.members.items() if self.is_member(fields, running)]
         self.member = mine[0] if mine else self.member
         return bool(mine) and self.member in owners(state)
+
+    def is_member(self, fields: Mapping[str, str], running: subprocess.Popen[bytes]) -> bool:
+        """Whether a member with these fields is the running driver."""
+        return running.pid in _ancestors(int(fields.get("pid", "0")))
 
     def stands(self) -> bool:
         """Whether it has reached the armed point; raises `RuntimeError` if it failed before."""
