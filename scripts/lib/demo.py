@@ -73,6 +73,7 @@ def _show(wanted: argparse.Namespace, stack: ExitStack) -> bool:
     """Run the demo; whether its verdict is good."""
     folder = Path(tempfile.mkdtemp(prefix="coop-kafka-demo-"))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    stack.callback(processes.kill_children)
     kafka = servers.kafka(folder, outlives_parent=wanted.keep)
     stack.callback(kafka.stop)
     redis = servers.valkey(folder, outlives_parent=wanted.keep)

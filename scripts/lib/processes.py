@@ -54,6 +54,15 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     _kill_all(process)
 
 
+def kill_children() -> None:
+    """Kill every child that is left with its family: Ctrl-C may come when one is started, and nobody knows it yet."""
+    while children := psutil.Process().children(recursive=True):
+        for child in children:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        psutil.wait_procs(children, timeout=_GRACE_S)
+
+
 def kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a child and its family at once with SIGKILL, as a lost machine would.
 

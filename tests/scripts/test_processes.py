@@ -84,6 +84,26 @@ def test_stop_of_a_child_that_has_ended_does_nothing(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
+FORGETFUL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+import psutil
+import processes
+log = Path(sys.argv[2])
+processes.wait_until(lambda: "ready" in log.read_text(), 20, processes.start(sys.argv[3:], log), log)
+before = psutil.Process().children(recursive=True)
+processes.kill_children()
+print(len(before), len(psutil.wait_procs(before, timeout=20)[1]))
+"""
+
+
+def test_a_child_that_nobody_knows_is_ended_too(tmp_path: Path) -> None:
+    words = [str(Path(processes.__file__).parent), str(tmp_path / "log"), *family(deaf=True, apart=True)]
+    done = subprocess.run([sys.executable, "-c", FORGETFUL, *words], stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout.split() == ["2", "0"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can bind a child's life to its parent's")
 def test_a_child_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
     child_log = tmp_path / "child"
