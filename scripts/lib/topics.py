@@ -8,9 +8,10 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
-from kafka import KafkaAdminClient, KafkaProducer
-from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
+from kafka import IsolationLevel, KafkaAdminClient, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic, OffsetSpec
 
 _TIMEOUT_S = 60
 _KNOWN_S = 30
@@ -83,6 +84,7 @@ class Kafka:
         with closing(self._transaction(compression)) as producer:
             _send(producer, topic, records)
             producer.commit_transaction()
+        self.await_markers(topic)
 
     @contextmanager
     def open_transaction(self, topic: str, records: Iterable[Record]) -> Iterator[None]:
@@ -91,12 +93,14 @@ class Kafka:
             _send(producer, topic, records)
             yield
             producer.commit_transaction()
+        self.await_markers(topic)
 
     def produce_aborted(self, topic: str, records: Iterable[Record], *, compression: str | None = None) -> None:
         """Write records in a transaction that is aborted: a marker follows them."""
         with closing(self._transaction(compression)) as producer:
             _send(producer, topic, records)
             producer.abort_transaction()
+        self.await_markers(topic)
 
     def produce_fenced(self, topic: str, records: Iterable[Record]) -> None:
         """Write records in a transaction that the producer's next life aborts, as after a kill."""
@@ -109,6 +113,14 @@ class Kafka:
             first.begin_transaction()
             _send(first, topic, records)
             next_one.init_transactions()
+
+    def await_markers(self, topic: str) -> None:
+        """Wait until no transaction of a topic is open: a broker answers a commit before the marker is in the log."""
+        with closing(self._admin()) as admin:
+            numbers = admin.describe_topics([topic])[0]["partitions"]
+            ends = {TopicPartition(topic, each["partition_index"]): OffsetSpec.LATEST for each in numbers}
+            of = partial(admin.list_partition_offsets, ends)
+            _until(lambda: of(IsolationLevel.READ_COMMITTED) == of(), f"the markers in {topic}")
 
     def _admin(self) -> KafkaAdminClient:
         return KafkaAdminClient(bootstrap_servers=self.bootstrap)

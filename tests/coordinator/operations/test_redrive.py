@@ -48,7 +48,11 @@ class World:
         return Redrive(arguments, self.log, Wanted(self.group, self.topic, self.dead, key), lambda *_: None)
 
     def redriven(self) -> list[int]:
-        """The offsets that the records of the topic once had, as a reader with read_committed sees them."""
+        """The offsets that the records of the topic once had, as a reader with read_committed sees them.
+
+        Every transaction must have been ended.
+        """
+        self.kafka.await_markers(self.topic)
         found = consumed(self.kafka.bootstrap, self.topic, isolation="read_committed")
         return [int(r.value) for r in found if r.headers and r.headers[-1][0] == REDRIVEN]
 
@@ -148,7 +152,7 @@ def test_killed_within_a_transaction_its_records_are_aborted_and_sent_again(worl
     killed.send(Outgoing(TopicPartition(world.topic, 0), b"k", b"0", ((REDRIVEN, b"x"),), None, ""))
     killed.flush()
 
-    assert world.redriven() == []
+    assert consumed(world.kafka.bootstrap, world.topic, isolation="read_committed") == []
     world.redrive().execute()
     assert world.redriven() == [0, 1, 2, 3]
     killed.send(Outgoing(TopicPartition(world.topic, 0), b"k", b"1", ((REDRIVEN, b"x"),), None, ""))
