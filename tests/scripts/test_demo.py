@@ -32,11 +32,13 @@ def running(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
     demo = subprocess.Popen(
         [DEMO, "--rows", "5000"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    assert demo.stdout is not None
-    assert any("tasks will share it" in line for line in demo.stdout)
-    yield demo
-    demo.kill()
-    demo.communicate()
+    try:
+        assert demo.stdout is not None
+        assert any("tasks will share it" in line for line in demo.stdout)
+        yield demo
+    finally:
+        demo.kill()
+        demo.communicate()
 
 
 @pytest.mark.parametrize(
