@@ -170,15 +170,16 @@ def test_an_exit_in_a_task_of_the_functions_own_ends_the_work() -> None:
         sys.exit(3)
 
     async def leaves(records: SliceBatch) -> None:
-        asyncio.get_running_loop().create_task(leave())
+        tasks.append(asyncio.get_running_loop().create_task(leave()))
         await asyncio.sleep(1_000)
 
-    results = Recorder()
+    tasks, results = list["asyncio.Task[None]"](), Recorder()
     workers = opened(leaves, 1, results)
     workers.begin(job())
     assert isinstance(results.next(), SystemExit)
     workers.close()
     assert ours() == []
+    assert isinstance(tasks[0].exception(), SystemExit)  # else the collector logs it, in the middle of another test
 
 
 @pytest.mark.parametrize("times", [3])
