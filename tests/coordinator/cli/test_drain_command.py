@@ -53,7 +53,7 @@ def test_a_drained_member_hands_over_after_its_batch_and_stays_a_standby(
 
     code, out, err = run("drain", *at, "--host", "old", "--timeout", "0")
     assert (code, out) == (1, "")
-    assert f"{leaves.member} still owns ranges after 0 s: they move after the running batch" in err
+    assert re.match(rf"{leaves.member} still owns ranges after \d+ s: they move after the running batch", err)
     assert owners(members, tp) == {leaves.member}, "its batch goes on"
 
     stays.next_offset(StreamOffset(members.name), UNLIMITED)
@@ -68,7 +68,7 @@ def test_a_drained_member_hands_over_after_its_batch_and_stays_a_standby(
 
     code, out, _ = run("drain", *at, "--member", leaves.member)
     assert code == 0
-    assert re.fullmatch(rf"Other members own all ranges of {leaves.member} after \d\.\d s\.\n", out)
+    assert re.fullmatch(rf"Other members own all ranges of {leaves.member} after \d+\.\d s\.\n", out)
     code, out, _ = run("drain", *at, "--member", leaves.member, "--json")
     answer = json.loads(out)
     assert 0 <= answer.pop("seconds") < LONG_MS / 1_000
