@@ -25,6 +25,9 @@ from coordinator.subscription import TopicPartition
 MINUTE_MS = 60_000
 """Time between two changes of lanes at steady load."""
 
+TASK_MS = 50.0
+"""Fixed cost of a task before it reads: less work than this justifies neither another task nor, if measured, a lane."""
+
 AHEAD = 1.5
 """Where tasks end by the clock, lanes get this many times the records that should fit the budget."""
 
@@ -97,16 +100,22 @@ class Knowledge:
         for quota in work:
             pieces[quota.tp] += self._pieces(quota)
         soon = now_ms - self._changed_ms < MINUTE_MS
-        bounds = shared_by_units(pieces, tasks, self.bounds, self._joined, soon=soon)
+        bounds = shared_by_units(pieces, tasks, self.bounds, self._joined, soon=soon, least=self._least)
         if bounds != self.bounds and self.rate_ms is not None:
             self._changed_ms = now_ms
         self.bounds = bounds
+
+    @property
+    def _least(self) -> float:
+        """The work that holds up others, where tasks measure it."""
+        return TASK_MS if self.exact else 0.0
 
     def _pieces(self, quota: Quota) -> Iterator[Piece]:
         ms = 1.0 if self.rate_ms is None else self.rate_ms
         for c in self._costs.cells(quota.lane, quota.cell):
             record_ms = ms if c.record_ms is None else c.record_ms
-            yield Piece(c.hashes, quota.span * c.density * record_ms, record_ms > SLOW * ms)
+            work = quota.span * c.density * record_ms
+            yield Piece(c.hashes, work, record_ms > SLOW * ms and max(record_ms, work) > self._least)
 
     def lanes(self, tp: TopicPartition) -> tuple[int, ...]:
         """The first hashes of the lanes of a partition, but the first one's."""

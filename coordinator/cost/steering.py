@@ -17,7 +17,7 @@ from operator import attrgetter
 
 from coordinator.clock import Clock
 from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load, with_dropped
-from coordinator.cost.knowledge import Knowledge
+from coordinator.cost.knowledge import TASK_MS, Knowledge
 from coordinator.cost.quotas import Budget, Quota, ceiling, quotas
 from coordinator.plan.packing import Task, pack, pack_offsets
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges, lane_bounds
@@ -31,9 +31,6 @@ from coordinator.telemetry import SliceCost
 
 WORKERS_WAIT_MS = 60_000
 """Spark ends Python workers after this time without work for any of them."""
-
-TASK_MS = 50.0
-"""Fixed cost of a task before it reads: less work than this does not justify another task."""
 
 ALL_OFFSETS = 10**12
 """More offsets than a batch can have."""

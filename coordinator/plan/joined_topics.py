@@ -29,15 +29,18 @@ def of_unit(tp: TopicPartition, joined: Joined) -> tuple[TopicPartition, ...]:
     return tuple(TopicPartition(topic, tp.partition) for topic in joined) if tp.topic in joined else (tp,)
 
 
-def shared_by_units(pieces: Pieces, tasks: int, before: Bounds, joined: Joined, *, soon: bool) -> Bounds:
+def shared_by_units(
+    pieces: Pieces, tasks: int, before: Bounds, joined: Joined, *, soon: bool, least: float = 0.0
+) -> Bounds:
     """`lane_bounds.shared`, with the same bounds for all partitions of a unit."""
     if not joined:
-        return shared(pieces, tasks, before, soon=soon)
+        return shared(pieces, tasks, before, soon=soon, least=least)
     units = defaultdict[TopicPartition, list[Sequence[Piece]]](list)
     for tp, of_tp in pieces.items():
         units[unit(tp, joined)].append(of_tp)
     together = {u: overlaid(rows) for u, rows in units.items()}
-    bounds = shared(together, tasks, {unit(tp, joined): b for tp, b in before.items()}, soon=soon)
+    bounds_before = {unit(tp, joined): b for tp, b in before.items()}
+    bounds = shared(together, tasks, bounds_before, soon=soon, least=least)
     return {tp: bounds[u] for tp in pieces if (u := unit(tp, joined)) in bounds}
 
 

@@ -43,9 +43,9 @@ class Piece(NamedTuple):
     work: float
     slow: bool = False
 
-    def stands_out(self, share: float) -> bool:
-        """Whether it has a lane of its own, if a task has such a share of all work."""
-        return self.slow or (self.hashes.size <= FINEST and self.work > share / 2)
+    def stands_out(self, share: float, least: float) -> bool:
+        """Whether it has a lane of its own, if a task has such a share of all work, and less than `least` is little."""
+        return self.slow or (self.hashes.size <= FINEST and self.work > max(share / 2, least))
 
     @property
     def edges(self) -> set[int]:
@@ -56,23 +56,23 @@ class Piece(NamedTuple):
 Pieces = Mapping[TopicPartition, Sequence[Piece]]
 
 
-def shared(pieces: Pieces, tasks: int, before: Bounds, *, soon: bool) -> Bounds:
-    """The bounds of lanes that give each of so many tasks about the same work.
+def shared(pieces: Pieces, tasks: int, before: Bounds, *, soon: bool, least: float = 0.0) -> Bounds:
+    """The bounds of lanes that give each of so many tasks about the same work, give or take `least`.
 
     The bounds `before` stay while they are even enough; only if they are few, except `soon` after a change.
     """
     total = sum(p.work for of_tp in pieces.values() for p in of_tp)
     if not total:
         return before
-    alone = {tp: [p for p in of_tp if p.stands_out(total / tasks)] for tp, of_tp in pieces.items()}
-    others = {tp: [p for p in of_tp if not p.stands_out(total / tasks)] for tp, of_tp in pieces.items()}
+    alone = {tp: [p for p in of_tp if p.stands_out(total / tasks, least)] for tp, of_tp in pieces.items()}
+    others = {tp: [p for p in of_tp if not p.stands_out(total / tasks, least)] for tp, of_tp in pieces.items()}
     tasks = _for_others(alone, total / tasks, tasks)
     share = sum(p.work for of_tp in others.values() for p in of_tp) / tasks
     apart = {tp: set[int]().union(*(p.edges for p in of_tp)) for tp, of_tp in alone.items()}
     new = _joined(apart, _in_a_row(pieces, alone, share))
     whole, kept = _joined(apart, {}), _joined(apart, before)
     may_stay = (kept, whole) if soon or _count(kept) <= _count(new) else (whole,)
-    most = share * (VERY_UNEVEN if soon else UNEVEN)
+    most = max(share + least, share * (VERY_UNEVEN if soon else UNEVEN))
     return next((bounds for bounds in may_stay if _heaviest(others, bounds, tasks) <= most), new)
 
 

@@ -77,6 +77,7 @@ class Workload:
     noisy_ms: float = 0.0  # so much more of it, at most, as chance will have it
     early: float | None = None  # the part of it after which tasks pass on records, if they report that
     open_ms: float = 0.0  # what reading takes before a task's first record
+    first_ms: float = 0.0  # what a task's first call of the function takes longer than the others
     keeps: float = 1.0  # the part of the records that the filter keeps, as far as chance goes
     denied: Collection[bytes] = ()  # keys whose records the filter drops
     read_ms: float = 0.0  # what it takes to read a record, dropped or not
@@ -176,7 +177,7 @@ class Workload:
         if not self.budget_ms:
             return planned
         points = np.sort(np.concatenate([self._points(s) for s in task]))
-        left_ms = self.budget_ms - self.steering.beside_ms - start_ms - self.open_ms
+        left_ms = self.budget_ms - self.steering.beside_ms - start_ms - self.open_ms - self.first_ms
         over = int(np.searchsorted(np.cumsum(self._costs_of(points)), left_ms)) + 1
         if not self.exact:
             full = int(np.searchsorted(np.cumsum(self.kept[points[over:]]), BUFFERED, side="right"))
@@ -190,23 +191,26 @@ class Workload:
     def _worked(self, task: Task, until: int, start_ms: float, handed_ms: float | None) -> float:
         """The milliseconds of a task; to the task, reading begins while its worker starts."""
         read_ms = (start_ms + self.open_ms) / len(task)
-        total = len(task) * read_ms
+        total, first_ms = len(task) * read_ms, self.first_ms
         for s in task:
             points = self._points(s)
             points = points[points < until]
             kept, reading_ms = points[self.kept[points]], self.read_ms * len(points)
-            ms = float(self.costs[kept].sum())
+            costs = self.costs[kept]
+            if len(costs):
+                costs[0], first_ms = costs[0] + first_ms, 0.0
+            ms = float(costs.sum())
             total += ms + reading_ms
-            keys = self._keys(kept) if self.exact else ()
+            keys = self._keys(kept, costs) if self.exact else ()
             function_ms = ms if self.exact else 0.0
             read = read_ms + reading_ms
             cost = SliceCost(TP, s.hashes, s.offsets, len(kept), 0, read, function_ms, keys, finished=True)
             self._reports[s] = replace(cost, handed_ms=handed_ms, filtered=len(points) - len(kept))
         return total
 
-    def _keys(self, points: NDArray[np.int64]) -> tuple[KeyCost, ...]:
+    def _keys(self, points: NDArray[np.int64], costs: NDArray[np.float64]) -> tuple[KeyCost, ...]:
         hashes, at = np.unique(self.hashes[points], return_inverse=True)
-        sums = np.bincount(at, self.costs[points], minlength=len(hashes))
+        sums = np.bincount(at, costs, minlength=len(hashes))
         rows = np.bincount(at, minlength=len(hashes))
         best = np.argsort(-sums)[:MOST_KEYS]
         return tuple(KeyCost(int(hashes[i]), float(sums[i]), int(rows[i])) for i in best)

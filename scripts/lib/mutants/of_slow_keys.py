@@ -15,6 +15,7 @@ _OF_POISON, _OF_QUOTAS, _OF_CUTS = (
     ("tests/coordinator/cost/test_quotas.py",),
     ("tests/coordinator/plan/test_lane_bounds.py",),
 )
+_KNOWLEDGE, _OF_STEERING = "coordinator/cost/knowledge.py", ("tests/coordinator/cost/test_steering.py",)
 _OF_REPORTS = (
     "tests/spark_coop_source/telemetry/test_report.py",
     "tests/spark_coop_source/driver/test_telemetry_reports.py",
@@ -37,6 +38,21 @@ FAULTS = (
             ),
         ),
         schedules=300,
+    ),
+    Fault(
+        "a fast key whose task has just begun gets a lane of its own",
+        (Edit(_KNOWLEDGE, "return TASK_MS if self.exact else 0.0", "return 0.0"),),
+        _OF_STEERING,
+    ),
+    Fault(
+        "a key of which much waits is not slow if a record takes little",
+        (Edit(_KNOWLEDGE, "max(record_ms, work) > self._least", "record_ms > self._least"),),
+        _OF_STEERING,
+    ),
+    Fault(
+        "lanes change in each batch for a key that is too little work for one",
+        (Edit(_CUTS, "max(share + least, share * (VERY_UNEVEN", "max(0.0, share * (VERY_UNEVEN"),),
+        _OF_STEERING,
     ),
     Fault(
         "while a struck lane is tried everybody else waits",

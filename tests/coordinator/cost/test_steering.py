@@ -47,6 +47,29 @@ def test_a_key_too_slow_for_its_load_falls_behind_alone() -> None:
     assert work.lag(healthy) <= 15 * 2_000  # of one batch
 
 
+FAST = {b"k%d" % i: 0.03 for i in range(40)}
+
+
+def test_what_the_first_call_of_a_task_takes_gives_no_fast_key_a_lane_of_its_own() -> None:
+    work = Workload(FAST, slots=4, per_second=200, exact=True, trigger_ms=1_000, first_ms=5.0)
+    assert {h.size == 1 for b in work.run(100) for h in _hashes(b)} == {False}
+
+
+def test_a_key_of_which_much_waits_has_a_lane_of_its_own_also_if_a_record_takes_little() -> None:
+    work = Workload({**HEALTHY, SLOW: 20.0}, slots=4, per_second=2_000, exact=True)
+    assert HashRange(hash_key(SLOW), hash_key(SLOW)) in _hashes(work.run(50)[-1])
+
+
+@pytest.mark.parametrize("slow_ms", [8.0, 40.0, 100.0])
+def test_of_a_slow_key_with_little_traffic_the_lane_stays_or_does_not_come(slow_ms: float) -> None:
+    work = Workload({**FAST, SLOW: slow_ms}, slots=4, per_second=200, exact=True, trigger_ms=1_000)
+    assert len({_hashes(b) for b in work.run(100)[20:]}) == 1
+
+
+def _hashes(batch: Batch) -> frozenset[HashRange]:
+    return frozenset(s.hashes for s in batch.lanes)
+
+
 @pytest.mark.parametrize("slow_ms", [5_000.0, 10_000.0, 30_000.0])
 def test_of_a_rare_key_that_is_very_slow_a_batch_seldom_reads_more_than_fits(slow_ms: float) -> None:
     """Most batches have none of its records; that they are rare is no reason to read five at once."""
