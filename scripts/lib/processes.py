@@ -55,12 +55,20 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def kill_children() -> None:
-    """Kill every child that is left with its family: Ctrl-C may come when one is started, and nobody knows it yet."""
-    while children := psutil.Process().children(recursive=True):
-        for child in children:
+    """Kill every child that is left with its family: Ctrl-C may come when one is started, and nobody knows it yet.
+
+    It freezes all of them first, so that none can start another process meanwhile.
+    """
+    frozen = set[psutil.Process]()
+    while found := {*psutil.Process().children(recursive=True)} - frozen:
+        for child in found:
             with suppress(psutil.NoSuchProcess):
-                child.kill()
-        psutil.wait_procs(children, timeout=_GRACE_S)
+                child.suspend()
+        frozen |= found
+    for child in frozen:
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+    psutil.wait_procs(frozen, timeout=_GRACE_S)
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:

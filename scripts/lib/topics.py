@@ -103,7 +103,10 @@ class Kafka:
         self.await_markers(topic)
 
     def produce_fenced(self, topic: str, records: Iterable[Record]) -> None:
-        """Write records in a transaction that the producer's next life aborts, as after a kill."""
+        """Write records in a transaction that the producer's next life aborts, as after a kill.
+
+        That life begins when the marker is in the log.
+        """
         name = f"transaction-{uuid.uuid4().hex}"
         with (
             closing(self._producer(transactional_id=name)) as first,
@@ -115,12 +118,16 @@ class Kafka:
             next_one.init_transactions()
 
     def await_markers(self, topic: str) -> None:
-        """Wait until no transaction of a topic is open: a broker answers a commit before the marker is in the log."""
+        """Wait until no transaction of a topic is open: a broker answers a commit before the marker is in the log.
+
+        A reader with read_committed stops before an open transaction.
+        """
         with closing(self._admin()) as admin:
             numbers = admin.describe_topics([topic])[0]["partitions"]
-            ends = {TopicPartition(topic, each["partition_index"]): OffsetSpec.LATEST for each in numbers}
-            of = partial(admin.list_partition_offsets, ends)
-            _until(lambda: of(IsolationLevel.READ_COMMITTED) == of(), f"the markers in {topic}")
+            latest = {TopicPartition(topic, each["partition_index"]): OffsetSpec.LATEST for each in numbers}
+            ends = partial(admin.list_partition_offsets, latest)
+            committed, all_of_it = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
+            _until(lambda: ends(committed) == ends(all_of_it), f"the markers in {topic}")
 
     def _admin(self) -> KafkaAdminClient:
         return KafkaAdminClient(bootstrap_servers=self.bootstrap)

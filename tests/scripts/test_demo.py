@@ -28,7 +28,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def running(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """A demo whose job has just been started."""
+    """A demo that is about to start its job, or has just started it."""
     demo = subprocess.Popen(
         [DEMO, "--rows", "5000"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -59,6 +59,31 @@ def test_a_demo_that_is_ended_leaves_nothing_running(
     assert running.returncode == code
     assert not psutil.wait_procs(children, timeout=SECONDS)[1]
     assert number == signal.SIGKILL or not list(tmp_path.glob("coop-kafka-demo-*"))
+
+
+INTERRUPTED = """
+import os, sys
+sys.path.insert(0, sys.argv.pop(1))
+import psutil
+import demo, job
+
+start = job.Job.start
+
+def interrupted(self):
+    start(self)
+    raise KeyboardInterrupt
+
+job.Job.start = interrupted
+code = demo.main()
+print(code, len(psutil.Process().children(recursive=True)), len(os.listdir(os.environ["TMPDIR"])))
+"""
+
+
+def test_ctrl_c_in_the_moment_in_which_spark_starts_leaves_nothing(environment: dict[str, str]) -> None:
+    lib = DEMO.with_name("lib")
+    command = [lib / "environment.sh", "python", "-c", INTERRUPTED, str(lib), "--rows", "5000"]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, timeout=SECONDS, check=True)
+    assert done.stdout.splitlines()[-1] == "130 0 0", done.stdout
 
 
 @pytest.mark.timeout(2 * SECONDS)
