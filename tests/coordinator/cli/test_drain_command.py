@@ -53,9 +53,7 @@ def test_a_drained_member_hands_over_after_its_batch_and_stays_a_standby(
 
     code, out, err = run("drain", *at, "--host", "old", "--timeout", "0")
     assert (code, out) == (1, "")
-    assert re.match(
-        rf"{re.escape(leaves.member)} still owns ranges after \d+ s: they move after the running batch", err
-    )
+    assert re.match(rf"{leaves.member} still owns ranges after \d+ s: they move after the running batch", err)
     assert owners(members, tp) == {leaves.member}, "its batch goes on"
 
     stays.next_offset(StreamOffset(members.name), UNLIMITED)
