@@ -15,6 +15,9 @@ from coordinator.subscription import TopicPartition
 MOST_KEYS = 8
 """Keys of a slice that a report names: the costliest."""
 
+MOST_AT = 32
+"""Calls under way that a report names. With more, it names none, and the whole slice is under way."""
+
 
 class KeyCost(NamedTuple):
     """The hash of a key, the milliseconds of work on its records, and how many they were."""
@@ -30,11 +33,12 @@ def dearest(keys: Sequence[KeyCost], work_ms: float) -> KeyCost | None:
     return key if key and 2 * key.ms > min(work_ms, sum(k.ms for k in keys)) else None
 
 
-class RecordAt(NamedTuple):
-    """One record: the hash of its key, and its offset."""
+class KeyAt(NamedTuple):
+    """The records of one call of the function: the hash of their key, and offsets from the first to the last one."""
 
     key_hash: int
-    offset: int
+    start: int
+    until: int  # not included
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +60,15 @@ class SliceCost:
     function_ms: float  # of the user's function inside `read`; with many keys at once, the sum over its threads
     keys: tuple[KeyCost, ...]  # the costliest first; empty unless the function is called key by key
     finished: bool
-    at: RecordAt | None = None  # the first record under way, if only one key is under way
+    at: tuple[KeyAt, ...] = ()  # the calls under way, ascending; empty if they are not known
     handed_ms: float | None = None  # from the plan until its task passed its first records on, if it reported that
     filtered: int = 0  # records that the filter dropped; of all lanes that this task fetched for
 
     @property
-    def under_way(self) -> Slice:
-        """The slice under way, or only its key under way if that is known."""
-        if self.at is None:
-            return self.slice
-        key_hash, offset = self.at
-        return Slice(self.tp, HashRange(key_hash, key_hash), OffsetRange(offset, offset + 1))
+    def under_way(self) -> tuple[Slice, ...]:
+        """The slice under way, or only its calls under way if these are known."""
+        calls = (Slice(self.tp, HashRange(h, h), OffsetRange(start, until)) for h, start, until in self.at)
+        return tuple(calls) or (self.slice,)
 
     @property
     def slice(self) -> Slice:
@@ -105,10 +107,9 @@ class SliceCost:
 
         So much for the reading, and for each of the `concurrency` threads of the function, whose times add up.
         """
-        known = (
-            self.at is not None
-            and self.at.key_hash in self.hashes
-            and self.offsets.start <= self.at.offset < self.offsets.until
+        known = len(self.at) <= MOST_AT and all(
+            at.key_hash in self.hashes and self.offsets.start <= at.start < at.until <= self.offsets.until
+            for at in self.at
         )
         return type(self)(
             self.tp,
@@ -124,7 +125,7 @@ class SliceCost:
                 if key.key_hash in self.hashes
             ),
             self.finished,
-            self.at if known else None,
+            self.at if known else (),
             self.handed_ms,
             min(max(self.filtered, 0), len(self.offsets)),
         )

@@ -79,7 +79,7 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
 
 
 def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
-    """Show key ranges over which members died or hung: tried alone after one strike, parked after two."""
+    """Show key ranges over which members died or hung: on trial, or parked."""
     with waiting("parked", as_json=as_json), connected(redis) as client:
         read_group(client, group)  # fails for an unknown group, not for one without strikes
         store = OperatorVerbs.of_group(client, group).poison

@@ -21,6 +21,7 @@ from coordinator.cost.knowledge import TASK_MS, Knowledge
 from coordinator.cost.quotas import Budget, Quota, ceiling, quotas
 from coordinator.plan.packing import Task, pack, pack_offsets
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges, lane_bounds
+from coordinator.plan.poison import trial_of
 from coordinator.progress.end_history import EndHistory
 from coordinator.progress.ends import Ends, slices_to
 from coordinator.progress.slices import Slice
@@ -58,7 +59,6 @@ class _Flight:
     offset: StreamOffset
     tasks: tuple[Task, ...]
     began_ms: int
-    trial: bool  # of a struck lane alone: it is excluded from the costs
 
 
 class Workers:
@@ -101,34 +101,33 @@ class Steering:
         self,
         work: OwnedRanges,
         ends: Mapping[TopicPartition, int],
-        trial: LaneId | None = None,
+        whole: Collection[LaneId] = (),
         *,
         everything: bool = False,
         early: bool = False,
         anew: Iterable[LaneId] = (),
         in_order: frozenset[str] = frozenset(),
     ) -> Allowance:
-        """Owned ranges as lanes, each up to the ceiling of its quota; the lane of a `trial` is not cut.
+        """Owned ranges as lanes, each up to the ceiling of its quota; lanes on trial stay `whole`.
 
-        Where nothing limits any lane, ranges stay whole, and the result says where a plan cuts them. A trial is no turn
-        of other lanes, so it changes no suspicion. With `everything`, the time budget limits nothing. `early`: all
-        tasks end their slices when their time is over. The cost of lanes in `anew` is forgotten. Partitions of topics
-        `in_order` are not cut (rule: partition-order).
+        Where nothing limits any lane, ranges stay whole, and the result says where a plan cuts them. With `everything`,
+        the time budget limits nothing. `early`: all tasks end their slices when their time is over. The cost of lanes
+        in `anew` is forgotten. Partitions of topics `in_order` are not cut (rule: partition-order).
         """
         self._known.forget(anew)
         self.history.saw(ends, self._clock.now_ms())
-        known, free = self._known, not self._budget.ms or everything or trial is not None
+        known, free = self._known, not self._budget.ms or everything
         pieces = [self._quota(tp, p, ends) for tp, parts in work.items() for p in parts]
         if self._cutting.lanes is None:
             known.cut(pieces, self._cutting.tasks, self._clock.now_ms())
         else:
             known.bounds = lane_bounds(work, ends, self._cutting)
         slot_rows = inf if free else known.slot_rows(early=early)
-        if trial is None and known.plain and sum(q.rows for q in pieces) <= slot_rows * self._budget.slots:
+        if not whole and known.plain and sum(q.rows for q in pieces) <= slot_rows * self._budget.slots:
             self.quotas = tuple(pieces)
             return Allowance(work, self.quotas, replace(self._cutting.at(known.bounds), in_order=in_order))
         self._join_parts(work)
-        lanes = [lane for q in pieces for lane in ((q,) if q.tp.topic in in_order else self._cut(q, ends, trial))]
+        lanes = [lane for q in pieces for lane in ((q,) if q.tp.topic in in_order else self._cut(q, ends, whole))]
         if not free:
             lanes = known.trials.limited(lanes, in_order)
             search, exact = known.trials.search, early and known.exact
@@ -165,9 +164,9 @@ class Steering:
             if len({piece.position for piece in parts}) == 1:
                 self._known.trials.together(tp)
 
-    def _cut(self, q: Quota, ends: Mapping[TopicPartition, int], whole: LaneId | None) -> Iterator[Quota]:
+    def _cut(self, q: Quota, ends: Mapping[TopicPartition, int], whole: Collection[LaneId]) -> Iterator[Quota]:
         """The lanes of a piece."""
-        parts = q.piece.hashes.cut(() if q.lane == whole else self._known.lanes(q.tp))
+        parts = q.piece.hashes.cut(() if q.lane in whole else self._known.lanes(q.tp))
         if len(parts) == 1:
             yield q
         else:
@@ -178,9 +177,17 @@ class Steering:
         return behind[0] if behind else 0.0
 
     def pack(
-        self, end: StreamOffset, readable: StreamOffset, *, trial: bool = False, in_order: Collection[str] = ()
+        self,
+        end: StreamOffset,
+        readable: StreamOffset,
+        *,
+        apart: Collection[LaneId] = (),
+        in_order: Collection[str] = (),
     ) -> tuple[Task, ...]:
-        """The tasks of a batch of which `readable` may be read; the same again for the same batch."""
+        """The tasks of a batch of which `readable` may be read; the same again for the same batch.
+
+        Lanes `apart` share no task with others, unless their topics are joined.
+        """
         if self._flight is None or self._flight.offset != end:
             slices = tuple(readable.slices)
             most = self._cutting.max_records_per_partition
@@ -189,8 +196,14 @@ class Steering:
                 packed = pack_offsets(slices, tasks=tasks, max_offsets=most, work=work)
             else:
                 joined = self._cutting.joined
-                packed = pack(slices, tasks=tasks, max_weight=most, work=work, joined=joined, in_order=in_order)
-            self._flight = _Flight(end, packed, self._clock.now_ms(), trial)
+                on_trial = [not joined and trial_of(s.lane, apart) is not None for s in slices]
+                groups = [tuple(s for s, x in zip(slices, on_trial, strict=True) if x == of) for of in (False, True)]
+                packed = tuple(
+                    task
+                    for of in groups
+                    for task in pack(of, tasks=tasks, max_weight=most, work=work, joined=joined, in_order=in_order)
+                )
+            self._flight = _Flight(end, packed, self._clock.now_ms())
         return self._flight.tasks
 
     def learn(self, offset: StreamOffset, reports: Mapping[Slice, SliceCost], ends: Ends | None = None) -> Ended | None:
@@ -206,7 +219,7 @@ class Steering:
         batch = replace(batch, work_ms=max(0.0, took - min(took, batch.start_ms or 0.0)))
         waited = took > self._budget.ms and abs(took - self._took) <= JITTER_MS
         self._took = took
-        if self._budget.ms and not flight.trial:
+        if self._budget.ms:
             self._known.learn(batch, now_ms, waited=on_trigger or waited)
         return Ended(batch, took)
 

@@ -43,7 +43,7 @@ PARKED_LANES = Metric(f"{_OF_GROUP}parked_lanes", GROUP, "Lanes that nobody read
 STRUCK_LANES = Metric(
     f"{_OF_GROUP}lanes_on_trial",
     GROUP,
-    "Lanes that a member read when it died or hung. The group reads each of them alone.",
+    "Lanes that a member read when it died or hung. Each has a task of its own.",
 )
 PARKED_KEYS = Metric(f"{_OF_GROUP}parked_keys", GROUP, "Failing keys that wait for `coop-kafka release`.")
 DEFERRED_KEYS = Metric(f"{_OF_GROUP}deferred_keys", GROUP, "Failing keys that are tried again.")

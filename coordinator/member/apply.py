@@ -13,7 +13,7 @@ from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.ownership_listener import KeyRanges, OwnershipListener
 from coordinator.assignment.policies import UNKNOWN_POLICY, UNREADABLE, Policy, cluster_policy
 from coordinator.clock import Clock
-from coordinator.cost.batch_cost import Ended
+from coordinator.cost.batch_cost import Ended, LaneId
 from coordinator.cost.steering import Steering
 from coordinator.errors import CoopKafkaError, KafkaAccessError, StateFormatError, UnknownTopicError
 from coordinator.member.inbox import Inbox, Reach
@@ -249,10 +249,15 @@ class World:
     # -- the cost model ----------------------------------------------------------------------------
 
     def pack(
-        self, end: StreamOffset, readable: StreamOffset, *, trial: bool, in_order: frozenset[str] = frozenset()
+        self,
+        end: StreamOffset,
+        readable: StreamOffset,
+        *,
+        apart: frozenset[LaneId] = frozenset(),
+        in_order: frozenset[str] = frozenset(),
     ) -> tuple[Task, ...]:
         """The tasks of a batch; the inbox then receives their cost reports."""
-        tasks = self.guesses.pack(end, readable, trial=trial, in_order=in_order)
+        tasks = self.guesses.pack(end, readable, apart=apart, in_order=in_order)
         self.inbox.begin(end, tasks)
         return tasks
 

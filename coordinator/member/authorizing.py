@@ -71,6 +71,6 @@ def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
     policy = state.owning.policy
     if not state.owning.looked_at_ms and batch.replayed and batch.end.by_key:
         policy = seen.of(ReadPolicy())
-    tasks = seen.of(Pack(batch.end, part, trial=batch.trial, in_order=in_order(state, policy)))
+    tasks = seen.of(Pack(batch.end, part, apart=frozenset(batch.trials), in_order=in_order(state, policy)))
     began_ms = seen.now_ms if batch.began_ms is None else batch.began_ms
     return Decision(replace(state, batch=replace(batch, began_ms=began_ms)), warnings, Return(tasks))

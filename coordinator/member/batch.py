@@ -5,18 +5,17 @@
     3 readable     without lanes that were struck twice meanwhile: `readable`
     4 under way    Spark has its tasks, since `began_ms`
     5 in the sink  Spark has passed `end` as the start of the next batch
-    6 committed    positions have moved; the batch stays until the next one is planned, for its trial
+    6 committed    positions have moved; the batch stays until the next one is planned
 
-A batch that an earlier life of the driver planned enters at 2: its `strikes` are empty and it is no trial. The seal of
-an earlier life names its `ends`.
+A batch that an earlier life of the driver planned enters at 2: its `strikes` and `trials` are empty. The seal of an
+earlier life names its `ends`.
 Pure.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from coordinator.cost.batch_cost import LaneId
-from coordinator.plan.poison import Strike
+from coordinator.plan.poison import Strike, Trials
 from coordinator.progress.ends import Ends, ended, unread
 from coordinator.progress.ownership import Ownership, remaining
 from coordinator.progress.segments import Progress
@@ -29,7 +28,7 @@ class Batch:
     """See the module."""
 
     end: StreamOffset
-    trial_lane: LaneId | None = None  # the struck lane that it reads, while all others wait
+    trials: Trials = field(default_factory=dict)
     strikes: tuple[Strike, ...] = ()  # known when it was planned
     replayed: bool = False  # an earlier life planned it
     granted: Ownership | None = None
@@ -70,8 +69,3 @@ class Batch:
     def unacknowledged(self, part: StreamOffset) -> StreamOffset:
         """A part of the batch without the offsets that the replay leaves out (rule: replay-acknowledged)."""
         return part if self.done is None else remaining(part, self.done)
-
-    @property
-    def trial(self) -> bool:
-        """Whether it tries a struck lane, while all others wait."""
-        return self.trial_lane is not None

@@ -34,7 +34,7 @@ class Pulse:
 def unreported_work(pulse: Pulse, state: State, slices: Iterable[Slice]) -> tuple[str, str] | None:
     """The slices under way and the nonce, if Redis does not know them; after a loss of state all is new."""
     batch = state.batch
-    work = working_text(slices, alone=batch is not None and batch.under_way and batch.trial), state.life.nonce
+    work = working_text(slices, batch.trials if batch and batch.under_way else {}), state.life.nonce
     return None if work == pulse.working or not state.life.nonce else work
 
 
@@ -58,7 +58,7 @@ def long_batch(pulse: Pulse, state: State, now_ms: int, settings: GroupSettings)
         return pulse, None
     line = Log(
         f"group {settings.group}: a batch takes longer than longest.batch.ms ({settings.longest_ms} ms), so other "
-        "members may take its ranges; `coop-kafka parked` then shows the records that they try alone. Raise "
+        "members may take its ranges; `coop-kafka parked` then shows the records on trial. Raise "
         "longest.batch.ms, or lower batch.time.budget"
     )
     return replace(pulse, warned_of_ms=began), line

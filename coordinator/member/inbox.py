@@ -1,9 +1,9 @@
 """Reports of tasks on the batch under way. Several threads of a reader process change them, so each call takes a lock.
 
-    heartbeat thread    receive(costs), under_way()
+    heartbeat thread    receive(costs, now_ms), under_way(now_ms)
     threads of tasks    agreed(digest, task), agree(digest, task, ends)
-    main thread         begin(end, tasks) when Spark takes the tasks, receive(costs), end() and ends(end) once it is in
-                        the sink
+    main thread         begin(end, tasks) when Spark takes the tasks, receive(costs, now_ms), end() and ends(end) once
+                        it is in the sink
 
 `receive` holds the lock also while it reads its iterator, so an older report never replaces a newer one. A report of
 another batch's slice is no work under way. Of several attempts of a task the first end counts (rule: first-end-wins).
@@ -11,11 +11,12 @@ Once all tasks of a batch have ended here, tasks are known to reach this process
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from itertools import chain
 from threading import Lock
 
+from coordinator.plan.poison import MOST_SLICES
 from coordinator.progress.ends import Ends, ends_of
 from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.progress.slices import Slice
@@ -23,6 +24,9 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.telemetry import SliceCost
 
 Reports = dict[Slice, SliceCost]
+
+STALE_MS = 5_000
+"""A task that works on keys gives a sign of life each second. After this time without one, its calls are not known."""
 
 
 class Reach(Enum):
@@ -66,6 +70,7 @@ class Inbox:
     def __init__(self) -> None:
         self._lock = Lock()
         self._reports: Reports = {}
+        self._heard_ms: dict[Slice, int] = {}  # when the report came
         self._under_way = False
         self._batch: _Batch | None = None  # the last one; its ends stay after it has ended
         self._reach = Reach.UNKNOWN
@@ -74,15 +79,16 @@ class Inbox:
         """Spark takes these tasks of the batch that ends at `end`; a repeated call changes nothing."""
         with self._lock:
             if self._batch is None or self._batch.end != end:
-                self._batch, self._reports = _Batch(end, tasks), {}
+                self._batch, self._reports, self._heard_ms = _Batch(end, tasks), {}, {}
             self._under_way = True
 
-    def receive(self, costs: Iterable[SliceCost]) -> None:
+    def receive(self, costs: Iterable[SliceCost], now_ms: int) -> None:
         """Store reports, the latest last; an iterator is read while the lock is held."""
         with self._lock:
             latest = {cost.slice: cost for cost in costs}
             if self._under_way:
                 self._reports.update(latest)
+                self._heard_ms.update(dict.fromkeys(latest, now_ms))
 
     def agreed(self, digest: str, task: int) -> Ends | None:
         """The ends of the first attempt of a task; None if no attempt has ended. `KeyError` for another batch."""
@@ -128,13 +134,19 @@ class Inbox:
             reports, self._reports, self._under_way = self._reports, {}, False
             return reports
 
-    def under_way(self) -> tuple[Slice, ...]:
-        """Slices that tasks have begun and not finished, or one key of a slice, ascending."""
+    def under_way(self, now_ms: int) -> tuple[Slice, ...]:
+        """Slices that tasks have begun and not finished, ascending; of a slice only the calls under way, if known.
+
+        Calls of a task that gives no sign of life are not known: it may have begun others since.
+        """
         with self._lock:
             begun = [cost for cost in self._reports.values() if not cost.finished]
             tasks = self._batch.tasks if self._batch and self._under_way and begun else ()
             ours = frozenset(chain.from_iterable(tasks))
-            return tuple(sorted(cost.under_way for cost in begun if cost.slice in ours))
+            begun = [cost for cost in begun if cost.slice in ours]
+            heard = [c if now_ms - self._heard_ms[c.slice] < STALE_MS else replace(c, at=()) for c in begun]
+            calls = sorted(chain.from_iterable(cost.under_way for cost in heard))
+            return tuple(calls if len(calls) <= MOST_SLICES else sorted(cost.slice for cost in begun))
 
     def _asked(self, digest: str) -> _Batch:
         if self._batch is None or not self._under_way or self._batch.end.digest != digest:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from coordinator.assignment.rebalance import difference, owned_ranges
+from coordinator.cost.batch_cost import LaneId
 from coordinator.member.batch import Batch
 from coordinator.member.state import Owning, State
 from coordinator.plan.planning import anything
@@ -44,8 +45,13 @@ def _batch(state: State) -> Iterator[str]:
         yield "a batch has begun that was not authorized"
     if batch.under_way and batch.end not in state.evidence.unconfirmed:
         yield "the slices of the batch under way are not unconfirmed"
-    if batch.trial_lane and any((tp, lane.hashes) != batch.trial_lane for tp, lane in batch.end if lane.offsets):
-        yield "a lane is read beside the one that is tried alone"
+    lanes = [(tp, lane.hashes) for tp, lane in batch.end if lane.offsets and batch.trials]
+    if any(_together(lane, trial) for lane in lanes for trial in batch.trials):
+        yield "a lane on trial is read together with other hashes"
+
+
+def _together(lane: LaneId, trial: LaneId) -> bool:
+    return trial[0] == lane[0] and trial[1].intersection(lane[1]) not in (None, lane[1])
 
 
 def _lanes(batch: Batch) -> Ownership:

@@ -108,12 +108,12 @@ def _whole(parts: Collection[OwnedRange]) -> bool:
 
 def one_end(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
     """In partition order: all ranges of a partition are read up to one offset, and only by the owner of them all."""
-    topics, trial = in_order(state, state.owning.policy), state.reading.trial_lane
+    topics = in_order(state, state.owning.policy)
     if not topics:
         return state, work
 
     def limited(tp: TopicPartition, parts: tuple[OwnedRange, ...]) -> tuple[OwnedRange, ...]:
-        if tp.topic not in topics or not parts or (trial and trial[0] == tp):
+        if tp.topic not in topics or not parts:
             return parts
         end = min(p.reach(ends[tp]) for p in parts) if _whole(parts) else 0
         return tuple(p._replace(ceiling=max(p.position, min(end, p.reach(ends[tp])))) for p in parts)

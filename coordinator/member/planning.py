@@ -69,12 +69,10 @@ def plan_batch(state: State, seen: Seen, call: Call) -> Decision:
     epochs = leader_epochs(lanes, state.log.bounds)
     end = StreamOffset(group or None, state.life.member or None, acquired.reset, acquired.topic_ids, lanes, epochs)
     end = replace(end, filter=call.setup.settings.filter.digest)
-    # A trial may not end by the clock; but it may defer a key, else its record would fail the query again and again.
-    whole = call.limits.everything or (reading.trial_lane is not None and not call.setup.settings.on_error)
-    if call.setup.settings.early_ends and not whole and seen.of(ReadReach()) is not Reach.NONE:
+    if call.setup.settings.early_ends and not call.limits.everything and seen.of(ReadReach()) is not Reach.NONE:
         end = _early(end, call.offset)
     state = replace(state, evidence=state.evidence.with_unconfirmed(end))
     if any(row.offsets for rows in end.rows.values() for row in rows):
-        batch = Batch(end, reading.trial_lane, state.strikes.strikes)
+        batch = Batch(end, reading.trials, state.strikes.strikes)
         state = replace(state, batch=batch, pace=replace(state.pace, planned_ms=seen.now_ms))
     return Decision(state, (), Return(end))

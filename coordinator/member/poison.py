@@ -2,7 +2,7 @@
 
 A record that hangs its reader must not stop the group member by member.
 
-rule: strike-needs-evidence; rule: trial-alone; rule: parked-until-released.
+rule: strike-needs-evidence; rule: struck-lane-apart; rule: parked-until-released.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from coordinator.member.obeying import in_order
 from coordinator.member.requests import Abandon, Forgive, OffsetsOfARecord, ReadStrikes, ReadWorking, StrikeMember
 from coordinator.member.state import Offsets, State, Strikes
 from coordinator.plan.planning import OwnedRanges
-from coordinator.plan.poison import Strike, forgiven, left_out, quarantined, without_struck
+from coordinator.plan.poison import Strike, forgiven, left_out, tried, without_struck
 from coordinator.ranges import WHOLE
 
 
@@ -48,23 +48,16 @@ def see_strikes(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def without_parked(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
-    """The work without parked lanes, or with the struck lane of a trial only.
-
-    After a trial it is the turn of the other lanes. Strikes that positions have passed are removed.
-    """
+    """The work without parked lanes, and with struck ones on trial. Strikes that positions have passed are removed."""
     strikes = state.strikes.strikes
-    state = replace(state, reading=replace(state.reading, trial_lane=None))
     if not strikes:
-        return state, work
+        return replace(state, reading=replace(state.reading, trials={})), work
     if over := forgiven(strikes, work):
         seen.of(Forgive(over))
         strikes = tuple(s for s in strikes if s not in over)
         state = replace(state, strikes=replace(state.strikes, strikes=strikes))
-    others = state.batch is not None and state.batch.trial
-    limited, trial_lane = quarantined(
-        work, ends, _widened(state, strikes), lambda lane: seen.of(OffsetsOfARecord(lane)), others=others
-    )
-    return replace(state, reading=replace(state.reading, trial_lane=trial_lane)), limited
+    limited, trials = tried(work, _widened(state, strikes), lambda lane: seen.of(OffsetsOfARecord(lane)))
+    return replace(state, reading=replace(state.reading, trials=trials)), limited
 
 
 def _widened(state: State, strikes: Iterable[Strike]) -> tuple[Strike, ...]:

@@ -83,7 +83,7 @@ class Query:
 
     def receive(self, costs: Iterable[SliceCost]) -> None:
         """Receive reports of executors on the batch under way."""
-        self._inbox.receive(costs)
+        self._inbox.receive(costs, self._clock.now_ms())
 
     def log_ends(self) -> dict[TopicPartition, int]:
         """The log ends at the last look."""

@@ -4,15 +4,15 @@
     back pressure      the partition is at its cap of individual commits
     older partitions   a new partition waits for older ones
     joined topics      a hash waits until the member owns it in all of them
-    poison             a lane is parked, or in a trial
+    poison             a lane is parked, or on trial
     event time         lanes keep within a span of record time
     time budget        the quotas of the cost model
     partition order    all ranges of a partition end together, where its topic's policy asks for that
 
 Each sets ceilings of ranges; none moves a position. Pure.
 
-rule: one-record-at-its-time; rule: individual-commit-cap; rule: growth-order; rule: joined-topics; rule: trial-alone;
-rule: parked-until-released; rule: lane-lead; rule: partition-order
+rule: one-record-at-its-time; rule: individual-commit-cap; rule: growth-order; rule: joined-topics;
+rule: struck-lane-apart; rule: parked-until-released; rule: lane-lead; rule: partition-order
 """
 
 from collections.abc import Callable, Iterator
@@ -35,7 +35,6 @@ from coordinator.plan.back_pressure import held_back
 from coordinator.plan.failing_keys import together
 from coordinator.plan.joined_ranges import owned_in_all
 from coordinator.plan.planning import OwnedRanges, with_positions
-from coordinator.plan.poison import struck_ranges
 from coordinator.progress.segments import Progress
 from coordinator.ranges import HashRange
 from coordinator.reports.lane_lines import FAILING, JOINED, LEAD, OLDER, ROOM
@@ -80,17 +79,17 @@ def _within(progress: Progress, ranges: tuple[HashRange, ...]) -> Progress:
 
 
 def _budget(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
-    """The grant of the cost model. Ranges that were acquired or lost a strike since the last look begin anew in it."""
+    """The grant of the cost model. Ranges that were acquired since the last look begin anew in it."""
     before = state.reading
-    owned, struck = owned_ranges(state.owning.acquired.ownership), struck_ranges(state.strikes.strikes)
-    back = (*_lanes(difference(owned, before.owned)), *_lanes(difference(before.struck, struck)))
+    owned = owned_ranges(state.owning.acquired.ownership)
+    back = tuple(_lanes(difference(owned, before.owned)))
     early = call.setup.settings.early_ends and seen.of(ReadReach()) is Reach.ALL
     everything = call.limits.everything
     topics = in_order(state, state.owning.policy)
     granted = seen.of(
-        Grant(work, ends, before.trial_lane, everything=everything, early=early, anew=back, in_order=topics)
+        Grant(work, ends, tuple(before.trials), everything=everything, early=early, anew=back, in_order=topics)
     )
-    reading = replace(before, quotas=granted.quotas, cutting=granted.cutting, owned=owned, struck=struck)
+    reading = replace(before, quotas=granted.quotas, cutting=granted.cutting, owned=owned)
     return replace(state, reading=reading), granted.work
 
 

@@ -32,4 +32,4 @@ def show_lanes(state: State, seen: Seen, call: Call) -> Decision:
 def _planned(state: State) -> Planned:
     r = state.reading
     bounds = r.cutting.bounds if r.cutting else None
-    return Planned(r.quotas, r.until, state.strikes.strikes, bounds or {}, r.trial_lane, r.ceilings)
+    return Planned(r.quotas, r.until, state.strikes.strikes, bounds or {}, r.ceilings)

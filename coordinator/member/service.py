@@ -45,6 +45,7 @@ from coordinator.member.query import Query, Steps
 from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReportWorking, Seal
 from coordinator.member.state import NOT_ACQUIRED, State
 from coordinator.plan.failing_keys import Records, by_partition, room
+from coordinator.plan.poison import singly
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 from coordinator.progress.slices import Slice
@@ -149,10 +150,9 @@ class Service(Query):
 
     # -- for readers ---------------------------------------------------------------------------
 
-    @property
-    def trial(self) -> bool:
-        """Whether the last planned batch is a trial of a struck lane."""
-        return self.state.batch is not None and self.state.batch.trial
+    def singly(self, task: Sequence[Slice]) -> bool:
+        """Whether a task of the last planned batch takes and reports records one by one."""
+        return self.state.batch is not None and singly(task, self.state.batch.trials)
 
     @property
     def lanes(self) -> LaneReport:
@@ -170,7 +170,7 @@ class Service(Query):
         """One heartbeat: renew the lease, report the slices under way, warn of a long batch."""
         if self.state.life.nonce:
             self._once(Heartbeat(), "heartbeat")
-        work = heartbeat.unreported_work(self._pulse, self.state, self._inbox.under_way())
+        work = heartbeat.unreported_work(self._pulse, self.state, self._inbox.under_way(self._clock.now_ms()))
         if work and self.setup.settings.ordering == "key":
             reported = self._once(ReportWorking(work[0]), "heartbeat")
             self._pulse = replace(self._pulse, working=work if reported else heartbeat.NOT_KNOWN)

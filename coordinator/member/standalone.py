@@ -114,7 +114,7 @@ def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
     gone = log_view.recreated(state.log, call.offset.topic_ids)
     readable = data_loss.without(call.offset, gone, fail_on_data_loss=call.setup.settings.fail_on_data_loss)
     accepting.refuse_other_filter(readable, call)
-    return Decision(state, (), Return(seen.of(Pack(call.offset, readable, trial=False))))
+    return Decision(state, (), Return(seen.of(Pack(call.offset, readable))))
 
 
 INITIAL = (log_view.see_topics, initial)

@@ -24,7 +24,7 @@ from coordinator.member.batch import Batch
 from coordinator.member.evidence import NOTHING, Evidence
 from coordinator.member.kinds import Request
 from coordinator.plan.planning import Cutting, OwnedRanges
-from coordinator.plan.poison import Strike
+from coordinator.plan.poison import Strike, Trials
 from coordinator.progress.data_loss import Loss
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import Growth, Sight
@@ -208,12 +208,11 @@ class Reading:
     work: OwnedRanges = field(default_factory=dict)
     held: OwnedRanges = field(default_factory=dict)  # the part of `work` that waits because of failing keys
     due: frozenset[LaneId] = frozenset()  # failing keys that are tried again
-    trial_lane: LaneId | None = None  # a struck lane that is tried, while all others wait
+    trials: Trials = field(default_factory=dict)
     ceilings: tuple[tuple[str, OwnedRanges], ...] = ()  # the names of limits, and their results
     quotas: tuple[Quota, ...] = ()
     cutting: Cutting | None = None
     owned: Ranges = field(default_factory=dict)  # when it was computed
-    struck: Ranges = field(default_factory=dict)
     until: Offsets = field(default_factory=dict)  # how far each partition is read, after Spark's limits
     first_times: Mapping[tuple[TopicPartition, int], int | None] = field(default_factory=dict)
 

@@ -1,19 +1,18 @@
-"""Poison: a record that hangs its reader must not stop the group member by member (rule: trial-alone). Pure.
+"""Poison: a record that hangs its reader must not stop the group member by member (rule: struck-lane-apart). Pure.
 
-    a member dies with slices under way             each slice gets a strike, with its offsets
-    one strike                                      trials, record by record, until these offsets are read
-    struck twice outside a trial                    left out of a batch that was planned earlier; then trials
-    struck again in a trial                         parked: unread until an operator releases it
-    ... while the task was at one key's record      that key is parked, at that record
+    a member is lost with slices under way          each slice gets a strike, with its offsets
+    one strike                                      a lane and a task of its own, up to the end of these offsets
+    two strikes or more                             left out of a batch that was planned earlier; then a 32nd a batch
+    struck again at about one record                parked: unread until an operator releases it
     its position has passed the offsets             the strike is removed
 
-Every second batch reads the other lanes: a strike may cover a thousand records, each with a trial. Redis counts strikes
-and parks slices (`redis/lua/shared/strikes.lua`).
+Other lanes never wait for a struck one. Redis counts strikes, and parks slices (`redis/lua/shared/strikes.lua`).
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 from operator import attrgetter
 
 from coordinator.assignment.assignment_text import Ranges
@@ -26,11 +25,19 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import NUMBER, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 
-OffsetsOfARecord = Callable[[tuple[TopicPartition, HashRange]], int]
+Lane = tuple[TopicPartition, HashRange]
+
+OffsetsOfARecord = Callable[[Lane], int]
 """How many offsets hold about one record of a lane."""
 
+Trials = Mapping[Lane, int]
+"""The struck lanes of a batch, each with the number of offsets that hold about one record of it."""
+
 MOST_SLICES = 64
-"""The most slices of a report. Among more, the hung slice is not visible."""
+"""The most slices of a report: more would fill Redis, and most of them are healthy."""
+
+PARTS = 32
+"""After a second strike, one batch reads this part of the struck offsets. So the next strike covers this part only."""
 
 _FIELD = re.compile(rf"(\S+) ({NUMBER}) (\S+)")
 _VALUE = re.compile(rf"(struck|parked) ({NUMBER}) ({NUMBER})-({NUMBER}) ({NUMBER}) (\S*)")
@@ -53,6 +60,10 @@ class Strike:
         """The beginning of the slice that was read last, in vain."""
         return self.offsets.start
 
+    def most(self, one: int) -> int:
+        """The most offsets of a trial: all after the first strike. `one`: so many hold about one record."""
+        return len(self.offsets) if self.count == 1 else max(one, ceil(len(self.offsets) / PARTS))
+
     @property
     def text(self) -> str:
         """Its value in Redis."""
@@ -67,7 +78,7 @@ class Strike:
     @property
     def state(self) -> str:
         """Its state for people and programs."""
-        return "parked" if self.parked else "tried alone"
+        return "parked" if self.parked else "on trial"
 
     @property
     def shown(self) -> dict[str, object]:
@@ -101,10 +112,30 @@ def struck_ranges(strikes: Iterable[Strike]) -> dict[TopicPartition, tuple[HashR
     return {tp: union(hashes) for tp, hashes in of_tp.items()}
 
 
-def working_text(slices: Iterable[Slice], *, alone: bool = False) -> str:
-    """The slices that a member's tasks have begun, in the form of Redis; empty above MOST_SLICES. `alone`: a trial."""
-    texts = [f"{s.topic} {s.partition} {s.hashes} {s.offsets.start}-{s.offsets.until};" for s in slices]
-    return "alone; " * (alone and bool(texts)) + "".join(texts) if len(texts) <= MOST_SLICES else ""
+def working_text(slices: Iterable[Slice], trials: Trials) -> str:
+    """The slices that a member's tasks have begun, in the form of Redis; above MOST_SLICES, only those on trial.
+
+    `one`: it is about one record, on trial.
+    """
+    known = [(s, trial_of(s.lane, trials)) for s in slices]
+    if len(known) > MOST_SLICES:
+        known = [of for of in known if of[1] is not None][:MOST_SLICES]
+    return "".join(
+        f"{s.topic} {s.partition} {s.hashes} {s.offsets.start}-{s.offsets.until}"
+        f"{' one' if trial is not None and len(s.offsets) <= trials[trial] else ''};"
+        for s, trial in known
+    )
+
+
+def trial_of(lane: Lane, trials: Collection[Lane]) -> Lane | None:
+    """The lane on trial that holds this one, or this key."""
+    return next((x for x in trials if x[0] == lane[0] and x[1].intersection(lane[1]) == lane[1]), None)
+
+
+def singly(slices: Iterable[Slice], trials: Trials) -> bool:
+    """Whether a task with these slices takes and reports records one by one: of one key, or of about one record."""
+    tried = ((s, trials[of]) for s in slices if (of := trial_of(s.lane, trials)))
+    return any(s.hashes.lo == s.hashes.hi or len(s.offsets) <= one for s, one in tried)
 
 
 def forgiven(strikes: Iterable[Strike], work: OwnedRanges) -> tuple[Strike, ...]:
@@ -113,63 +144,37 @@ def forgiven(strikes: Iterable[Strike], work: OwnedRanges) -> tuple[Strike, ...]
     return tuple(s for s, hashes in read if not minus(s.hashes, hashes))
 
 
-def quarantined(
-    work: OwnedRanges,
-    ends: Mapping[TopicPartition, int],
-    strikes: Iterable[Strike],
-    offsets_of_a_record: OffsetsOfARecord,
-    *,
-    others: bool = False,
-) -> tuple[OwnedRanges, tuple[TopicPartition, HashRange] | None]:
-    """The work without parked hashes. While a struck lane has work: that lane alone, with one record, and its name.
+def tried(
+    work: OwnedRanges, strikes: Collection[Strike], offsets_of_a_record: OffsetsOfARecord
+) -> tuple[OwnedRanges, Trials]:
+    """The work without parked hashes, and with struck hashes as lanes of their own; these are the trials.
 
-    A trial lane is not cut, so that its next strike is for the same hashes. `others`: after a trial, all lanes without
-    a strike, if they have unread offsets.
+    A trial ends with the struck offsets at the latest. So its next strike is for a part of the same hashes and offsets.
     """
-    of_tp: dict[TopicPartition, list[Strike]] = {}
-    for strike in strikes:
-        of_tp.setdefault(strike.tp, []).append(strike)
-    parts = {tp: tuple(_cut(tp, ranges, of_tp.get(tp, []))) for tp, ranges in work.items()}
-    struck = next((x for of_partition in parts.values() for x in of_partition if _to_try(x, ends)), None)
-    if struck and others and any(x[2] is None and x[1].backlog(ends[x[0]]) for of in parts.values() for x in of):
-        return {tp: tuple(_held(p) if s else p for _, p, s in of) for tp, of in parts.items()}, None
-    limited = {
-        tp: tuple(_bounded(part, struck, offsets_of_a_record) for part in of_partition)
-        for tp, of_partition in parts.items()
-    }
-    return limited, (struck[0], struck[1].hashes) if struck else None
+    limited, trials = dict[TopicPartition, tuple[OwnedRange, ...]](), dict[Lane, int]()
+    for tp, ranges in work.items():
+        pieces = []
+        for piece, struck in _cut(ranges, [s for s in strikes if s.tp == tp]):
+            if struck:
+                one = trials[tp, piece.hashes] = offsets_of_a_record((tp, piece.hashes))
+                piece = _held(piece, min(struck.offsets.until, piece.position + struck.most(one)))  # noqa: PLW2901
+            pieces.append(piece)
+        limited[tp] = tuple(pieces)
+    return limited, trials
 
 
-_Part = tuple[TopicPartition, OwnedRange, Strike | None]
-
-
-def _cut(tp: TopicPartition, ranges: Iterable[OwnedRange], strikes: list[Strike]) -> Iterator[_Part]:
-    """The pieces, cut at both ends of each strike, each with its strike.
+def _cut(ranges: Iterable[OwnedRange], strikes: list[Strike]) -> Iterator[tuple[OwnedRange, Strike | None]]:
+    """The pieces, cut at both ends of each strike, each with its strike; parked ones are held where they are parked.
 
     A reset may move a position below a parked offset. Then a strike counts up to the parked offset.
     """
     bounds = {b for s in strikes for b in (s.hashes.lo, s.hashes.hi + 1)}
     for owned in ranges:
-        for part in map(owned.within, owned.hashes.cut(bounds)):
-            holds = [s for s in strikes if part.hashes.lo in s.hashes and part.position < s.offsets.until]
+        for piece in map(owned.within, owned.hashes.cut(bounds)):
+            holds = [s for s in strikes if piece.hashes.lo in s.hashes and piece.position < s.offsets.until]
             parked = min((s for s in holds if s.parked), key=attrgetter("offset"), default=None)
             struck = max((s for s in holds if not s.parked), key=attrgetter("count"), default=None)
-            yield tp, _held(part, parked.offset) if parked and struck else part, struck or parked
-
-
-def _to_try(part: _Part, ends: Mapping[TopicPartition, int]) -> bool:
-    tp, owned, strike = part
-    return strike is not None and not strike.parked and owned.waits(ends[tp])
-
-
-def _bounded(part: _Part, struck: _Part | None, offsets_of_a_record: OffsetsOfARecord) -> OwnedRange:
-    tp, owned, strike = part
-    if part == struck:
-        most = owned.position + offsets_of_a_record((tp, owned.hashes))
-        return owned._replace(ceiling=owned.reach(most))
-    if struck is not None or strike is None:
-        return _held(owned) if struck is not None else owned
-    return _held(owned, strike.offset) if strike.parked else owned
+            yield _held(piece, parked.offset) if parked else piece, struck
 
 
 def _held(owned: OwnedRange, at: int = 0) -> OwnedRange:

@@ -9,7 +9,7 @@ from coordinator.errors import StateFormatError
 from coordinator.ranges import NUMBER, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 
-_BEGUN = re.compile(rf"(\S+) ({NUMBER}) (\S+) ({NUMBER})-({NUMBER})")
+_BEGUN = re.compile(rf"(\S+) ({NUMBER}) (\S+) ({NUMBER})-({NUMBER})(?: one)?")
 
 
 class Slice(NamedTuple):
@@ -47,7 +47,7 @@ class Slice(NamedTuple):
 
 def begun(text: str) -> tuple[Slice, ...]:
     """The slices in a member's report of what its tasks are at. It is a hint: what nobody can read is left out."""
-    return tuple(found for item in text.removeprefix("alone; ").split(";") if (found := _slice(item)))
+    return tuple(found for item in text.split(";") if (found := _slice(item)))
 
 
 def _slice(item: str) -> Slice | None:

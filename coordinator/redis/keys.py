@@ -12,7 +12,7 @@ coop:v1:{orders}:targets               HASH    member -> "topic partition offset
 coop:v1:{orders}:assignment            HASH    member -> JSON of the key ranges it should own
 coop:v1:{orders}:policy                HASH    policy -> true, false or unknown; see coordinator/assignment/policies.py
 coop:v1:{orders}:topics                HASH    topic -> "<topic id> <partition count>"
-coop:v1:{orders}:working               HASH    member -> "[alone; ]topic partition lo-hi from-until;..." tasks are at
+coop:v1:{orders}:working               HASH    member -> "topic partition lo-hi from-until[ one];..." tasks are at
 coop:v1:{orders}:strikes               HASH    "topic partition lo-hi" -> "struck|parked count from-until ms member"
 coop:v1:{orders}:failing               HASH    "topic partition hash" -> "deferred|parked offset attempts ms error ..."
 coop:v1:{orders}:lanes                 HASH    member -> a line for each of its lanes, as it planned them last

@@ -99,8 +99,7 @@ class LaneLine:
 BOUND_PERCENT, BOUND_S = 80, 5.0
 """From this part of a batch of this time on, reading is its bottleneck. A shorter batch keeps up with the log."""
 
-NOTHING, PARKED, ALONE = "all there is", "parked", "alone: a member was lost over it"
-WAITS = "waits: a lane is tried alone"
+NOTHING, PARKED, TRIED = "all there is", "parked", "on trial: a member was lost over it"
 ROOM, OLDER, JOINED, LEAD = "individual commits", "older partitions", "joined topics", "max.lane.lead"
 FAILING = "failing key"
 
@@ -127,8 +126,8 @@ class LaneReport:
 
 
 def interesting(lanes: Iterable[LaneLine]) -> list[LaneLine]:
-    """The lanes in the order of an operator's interest: parked, tried alone, limited, then by lag."""
-    order = {PARKED: 0, ALONE: 1}
+    """The lanes in the order of an operator's interest: parked, on trial, limited, then by lag."""
+    order = {PARKED: 0, TRIED: 1}
     return sorted(lanes, key=lambda x: (order.get(x.why, 2), not x.limited, -(x.lag_s or 0), -x.lag, x.tp, x.hashes))
 
 

@@ -16,10 +16,9 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.end_history import EndHistory
 from coordinator.ranges import HashRange
 from coordinator.reports.lane_lines import (
-    ALONE,
     MOST_REPORTED,
     PARKED,
-    WAITS,
+    TRIED,
     BatchLine,
     CostKind,
     LaneLine,
@@ -63,7 +62,6 @@ class Planned:
     until: Mapping[TopicPartition, int]  # the end of each partition's reading, after Spark's limits
     strikes: Sequence[Strike]
     bounds: Bounds = field(default_factory=dict)  # of the lanes in each quota
-    alone: LaneId | None = None  # a struck lane that is tried; all others wait
     ceilings: Sequence[tuple[str, OwnedRanges]] = ()  # the rules that set ceilings, in order, each with its ranges
 
 
@@ -141,9 +139,7 @@ def _why(q: Quota, offsets: int, planned: Planned) -> str:
     if any(s.parked and q.piece.position <= s.offset for s in struck):
         return PARKED
     if any(q.lag and q.piece.position < s.offsets.until for s in struck):
-        return ALONE
-    if q.why is Why.CEILING and planned.alone and not q.span:
-        return WAITS
+        return TRIED
     if offsets < q.span:
         return LIMITS
     return f"{q.why}{_whose(q, planned)}" if q.why is Why.CEILING else str(q.why)

@@ -138,17 +138,21 @@ class GroupSession:
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
         """See `TaskServer.report_to`."""
-        to = self._tasks.report_to(slices, trial=self._service.trial)
+        to = self._tasks.report_to(slices)
         if to is None:
             self._service.no_task_connects()
         return to
+
+    def singly(self, task: Task) -> bool:
+        """See `Service.singly`."""
+        return self._service.singly(task)
 
     def ending(self, tasks: Sequence[Task]) -> Ending | None:
         """How tasks of the batch under way end, if they may end slices early, or may defer keys."""
         batch, on_error = self._service.state.batch, self._service.setup.settings.on_error
         if batch is None or not (batch.may_end_early or (on_error and batch.may_defer)):
             return None
-        ending = Ending(batch.end.digest, by_time=batch.may_end_early and not batch.trial, required=not batch.sealed)
+        ending = Ending(batch.end.digest, by_time=batch.may_end_early, required=not batch.sealed)
         if not on_error:
             return ending
         records, room = self._service.failing_of(tasks)
@@ -260,6 +264,10 @@ class StandaloneSession:
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
         """See `TaskServer.report_to`."""
         return self._tasks.report_to(slices)
+
+    def singly(self, task: Task) -> bool:
+        """No: only groups have strikes."""
+        return False
 
     def ending(self, tasks: Sequence[Task]) -> None:
         """No task ends early: no Redis keeps the ends."""

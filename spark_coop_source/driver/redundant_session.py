@@ -75,6 +75,10 @@ class RedundantSession:
         """See `TaskServer.report_to`."""
         return self._current.report_to(slices)
 
+    def singly(self, task: Task) -> bool:
+        """See `Service.singly`."""
+        return self._current.singly(task)
+
     def ending(self, tasks: Sequence[Task]) -> Ending | None:
         """See `GroupSession.ending`."""
         return self._current.ending(tasks)

@@ -121,6 +121,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             report,
             deadline_ms=deadline(self._options),
             ending=session.ending(tasks),
+            singly=session.singly,
             beside_ms=session.beside_ms,
             end=self._parsed(end),
         )

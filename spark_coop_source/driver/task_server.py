@@ -80,13 +80,13 @@ class TaskServer:
             return
         Thread(target=self._server.serve_forever, args=(0.1,), name="coop-kafka-tasks", daemon=True).start()
 
-    def report_to(self, slices: Iterable[Slice], *, trial: bool = False) -> ReportTo | None:
+    def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
         """The address for tasks that read `slices`; None if the server is closed, or tasks do not reach it."""
         if self._server is None or not self._reached():
             return None
         with self._lock:
             plan = self._latest.open(slices, _now_ms())
-        return ReportTo(self._host, self._port, plan, self._key, trial)
+        return ReportTo(self._host, self._port, plan, self._key)
 
     def _reached(self) -> bool:
         """Whether a task has sent a message, or may still do so."""

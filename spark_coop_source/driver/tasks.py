@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import ceil, inf
 
@@ -27,13 +27,14 @@ def input_partitions(
     ending: Ending | None = None,
     beside_ms: float = 0.0,
     end: StreamOffset | None = None,
+    singly: Callable[[Task], bool] = lambda task: False,
 ) -> list[SlicePartition]:
     """The input partitions of a batch. Tasks that need the same stretch may fetch it together.
 
     `ending`: of a batch whose tasks may end slices early. `beside_ms`: the part of the time budget that they leave for
     the rest of the batch. `end`: of a batch of a group, whose rows users may acknowledge. Tasks that make the column
     for this fetch alone: shared blocks have no texts. Strips are of one task: a strip of two tasks would have a gap at
-    each record of the other task.
+    each record of the other task. `singly`: whether a task takes records one by one (rule: struck-lane-apart).
     """
     packed = tuple(tasks)
     acknowledged = end if ACKNOWLEDGEMENT in options.columns else None
@@ -52,6 +53,7 @@ def input_partitions(
             most_unfiltered=options.most_unfiltered,
             most_uncompressed=options.most_uncompressed,
             report=report,
+            singly=singly(of_task),
             sharing=_sharing(of_task, shared, batch, options.cache_bytes),
             strips=strips_of(acknowledged, of_task) if acknowledged else None,
             deadline_ms=deadline_ms,

@@ -31,13 +31,16 @@ from spark_coop_source.function.workers import Inline, Job, Loop, Opened, Thread
 
 
 class Listener:
-    """Called before and after each batch, on the task's own thread. This one does nothing."""
+    """Called around each batch. This one does nothing."""
 
     def begins(self, batch: SliceBatch) -> None:
-        """The function gets this batch next. No other call runs meanwhile."""
+        """The function gets this batch next. On the thread of the call."""
+
+    def returned(self, batch: SliceBatch) -> None:
+        """The function has returned from this batch, or has failed. On the thread of the call."""
 
     def worked(self, done: Done) -> None:
-        """The function has returned from a batch."""
+        """The result of a batch has come to the task's own thread."""
 
 
 SILENT = Listener()
@@ -119,22 +122,27 @@ def _cuts(batches: Iterator[pa.RecordBatch], cut: Cut, slices: Tables, ending: E
 
 
 def _workers(call: FunctionCall, concurrency: int, listener: Listener, stack: ExitStack) -> Opened:
-    if concurrency == 1:
-        return _one_by_one(call, listener, stack)
-    if call.awaits:
-        return partial(Loop, lambda job: attempt_async(call.on_key_async, _calls(call, job)), concurrency)
-    return partial(Threads, lambda job: attempt(call.on_key, _calls(call, job)), concurrency)
-
-
-def _one_by_one(call: FunctionCall, listener: Listener, stack: ExitStack) -> Opened:
-    """One call at a time, on the task's own thread."""
-    loop = stack.enter_context(event_loop()) if call.awaits else None
-
     def work(records: SliceBatch) -> pa.RecordBatch | None:
         listener.begins(records)
-        return call.on_key(records) if loop is None else loop.run_until_complete(call.on_key_async(records))
+        try:
+            return call.on_key(records)
+        finally:
+            listener.returned(records)
 
-    return partial(Inline, lambda job: attempt(work, _calls(call, job)))
+    async def work_async(records: SliceBatch) -> pa.RecordBatch | None:
+        listener.begins(records)
+        try:
+            return await call.on_key_async(records)
+        finally:
+            listener.returned(records)
+
+    if not call.awaits:
+        made = Inline if concurrency == 1 else partial(Threads, concurrency=concurrency)
+        return lambda results: made(lambda job: attempt(work, _calls(call, job)), results=results)
+    if concurrency > 1:
+        return partial(Loop, lambda job: attempt_async(work_async, _calls(call, job)), concurrency)
+    loop = stack.enter_context(event_loop())
+    return partial(Inline, lambda job: attempt(lambda r: loop.run_until_complete(work_async(r)), _calls(call, job)))
 
 
 def _calls(call: FunctionCall, job: Job) -> Calls:
@@ -222,6 +230,7 @@ class _Feed:
 
     def _following(self) -> SliceBatch:
         if self._open and self.at is not None:
+            self._listener.returned(self.at)
             self._listener.worked(Done(self.at, None, self._ms))
         self._open, self._ms = False, 0.0
         self.check()

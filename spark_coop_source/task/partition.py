@@ -57,6 +57,7 @@ class SlicePartition(InputPartition):
     most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet filtered
     most_uncompressed: int = 1024 * 1024 * 1024  # bytes that a compressed record batch may hold
     report: ReportTo | None = None  # address for the costs of its slices, and for its ends
+    singly: bool = False  # a struck lane: each record is reported before its call of the function
     ending: Ending | None = None  # None: it reads all of its slices
     sharing: Sharing | None = None  # None: no other task reads these records
     strips: Mapping[TopicPartition, tuple[Strip, ...]] | None = None  # None: rows have no column `acknowledgement`

@@ -63,14 +63,17 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
         filtered = Counter[TopicPartition]()
         with_function = function is not None
         meter = SliceMeter(
-            tables(task.slices), link.send, with_function=with_function, trial=report.trial, filtered=filtered
+            tables(task.slices), link.send, with_function=with_function, singly=task.singly, filtered=filtered
         )
         made = _made(task, function, meter, ends, filtered)
         if not with_function:
             made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more columns
-        for batch in regrouped(made):
-            meter.hands_on()
-            yield batch
+        with (
+            meter.alive() if with_function else nullcontext()
+        ):  # before the end of the task, which asks by the same link
+            for batch in regrouped(made):
+                meter.hands_on()
+                yield batch
         if ending:
             meter.ended()
             if ends:
@@ -113,7 +116,6 @@ def _worked(
     ends: TaskEnds | None,
 ) -> Iterator[pa.RecordBatch]:
     """The function's output. At its end all dead letters are in Kafka, so before the task ends."""
-    trial = task.report is not None and task.report.trial
     policy = function.on_error
     letters = DeadLetters(policy.topic, task.kafka, policy.group) if policy and policy.topic else None
     with letters or nullcontext():
@@ -122,7 +124,7 @@ def _worked(
             every,
             tables(task.slices),
             listener,
-            by_record=trial,
+            by_record=task.singly,
             ending=ends,
             dead_letters=letters,
             hidden=_hidden(task, function),

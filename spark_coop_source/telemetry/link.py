@@ -2,7 +2,7 @@
 
 A task whose driver cannot be reached reads all of its slices, and reports nothing: the planner guesses worse. It fails
 in two cases: it was connected when it began, or its batch requires its ends (rule: seal-as-planned).
-Runs in executor workers, on the task's own thread.
+Runs in executor workers. `send` may be called on any thread, but not while the task asks.
 """
 
 import logging

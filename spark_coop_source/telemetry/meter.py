@@ -5,16 +5,20 @@
     reports    ^begun                      ^finished, and a sign of life each second between them
     first rows          ^when the first records go to Spark; reported for one slice of a task without a function
 
-In a trial of a struck lane, the meter reports the record before the function gets it, if the batch has one key only. So
-if the task never ends, the driver knows the key.
+    calls           |-a-|-b-|      in each report; a thread sends one each second, for the function may never return
+
+In a trial that takes records one by one, the meter reports each record before the function gets it.
 A slice is finished when its partition is read to the end and the function has returned from its records.
-Knows slices and clocks; nothing of the receiver, or of Kafka. Runs in executor workers, on the task's own thread.
+Knows slices and clocks; nothing of the receiver, or of Kafka. Runs in executor workers: on the task's own thread, but
+calls on the threads of the function, and signs of life on a thread of their own.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import nlargest
+from threading import Event, RLock, Thread
 from time import perf_counter
 
 import numpy as np
@@ -24,7 +28,7 @@ from numpy.typing import NDArray
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
-from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
+from coordinator.telemetry import MOST_AT, MOST_KEYS, KeyAt, KeyCost, SliceCost
 from spark_coop_source.decode.arrow_columns import numbers
 from spark_coop_source.function.attempts import Done
 from spark_coop_source.function.runner import Listener
@@ -55,17 +59,19 @@ class SliceMeter(Listener):
         send: Send,
         *,
         with_function: bool,
-        trial: bool = False,
+        singly: bool = False,
         filtered: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """`trial`: a struck lane is tried with a record or a few (rule: trial-alone).
+        """`singly`: a struck lane is tried record by record (rule: struck-lane-apart).
 
         `filtered` counts the records of each partition that the filter dropped so far; another thread may count.
         """
         self._filtered = Counter[TopicPartition]() if filtered is None else filtered
         self._tables = slices
         self._send = send
-        self._with_function, self._trial = with_function, trial
+        self._with_function, self._singly = with_function, singly
+        self._lock = RLock()  # guards calls, the costs of keys, and the order of reports
+        self._calls: dict[int, SliceBatch] = {}  # under way, each by its `id`
         self._accounts = {s: _Account(s) for table in slices.values() for s in table.slices}
         self._slices_of: dict[Lane, list[Slice]] = {}
         for s in self._accounts:
@@ -96,19 +102,44 @@ class SliceMeter(Listener):
             account.handed_ms = (now - self._began) * 1000
             self._report(account, now)
 
+    @contextmanager
+    def alive(self) -> Iterator[None]:
+        """Report calls under way each second, while they last."""
+        ended = Event()
+        thread = Thread(target=self._beat, args=(ended,), name="coop-kafka-alive", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _beat(self, ended: Event) -> None:
+        while not ended.wait(ALIVE_S):
+            with self._lock:
+                for of in {batch.of for batch in self._calls.values()}:
+                    self._report(self._accounts[of], perf_counter())
+
     def begins(self, batch: SliceBatch) -> None:
-        """In a trial, report the record that the function gets next, if the batch has one key only."""
-        if self._trial:
-            account = self._accounts[batch.of]
-            account.at = _only_key(batch)
-            self._report(account, perf_counter())
+        """The function gets this batch next; a record of a trial is reported before."""
+        if self._singly or batch.key_hash is not None:
+            with self._lock:
+                self._calls[id(batch)] = batch
+                if self._singly:
+                    self._report(self._accounts[batch.of], perf_counter())
+
+    def returned(self, batch: SliceBatch) -> None:
+        """The function has returned from this batch, or has failed."""
+        with self._lock:
+            self._calls.pop(id(batch), None)
 
     def worked(self, done: Done) -> None:
         """Add the time of the function to the slice, and to the key."""
         account = self._accounts[done.batch.of]
         account.function_ms += done.ms
         if done.batch.key_hash is not None:
-            account.add_key(KeyCost(done.batch.key_hash, done.ms, len(done.batch.records)))
+            with self._lock:
+                account.add_key(KeyCost(done.batch.key_hash, done.ms, len(done.batch.records)))
         self._unworked[_lane(account.of)] -= len(done.batch.records)
         for s in self._slices_of[_lane(account.of)]:
             self._finish(s)
@@ -122,7 +153,7 @@ class SliceMeter(Listener):
                 left_out = min(account.rows, left.get(_lane(s), 0))
                 account.leave_out(left_out)
                 left[_lane(s)] = left.get(_lane(s), 0) - left_out
-                account.finished, account.at = True, None
+                account.finished = True
                 self._report(account, perf_counter())
 
     def _timed(self, table: SliceTable, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
@@ -147,7 +178,7 @@ class SliceMeter(Listener):
         account = self._accounts[of]
         left = self._unworked.get(_lane(of), 0) if self._with_function else 0
         if left == 0 and of.topic_partition in self._read and not account.finished:
-            account.finished, account.at = True, None
+            account.finished = True
             self._report(account, perf_counter())
 
     def _alive(self, account: "_Account") -> None:
@@ -156,8 +187,15 @@ class SliceMeter(Listener):
             self._report(account, now)
 
     def _report(self, account: "_Account", now: float) -> None:
-        account.reported_at = now
-        self._send(account.cost())
+        with self._lock:
+            account.reported_at = now
+            self._send(account.cost(() if account.finished else self._at(account.of)))
+
+    def _at(self, of: Slice) -> tuple[KeyAt, ...]:
+        """The calls under way in a slice; none if they are many, or one of them has several keys."""
+        calls = [batch for batch in self._calls.values() if batch.of == of]
+        known = [_key_at(batch) for batch in calls] if len(calls) <= MOST_AT else []
+        return tuple(sorted(at for at in known if at)) if None not in known else ()
 
 
 @dataclass(slots=True)
@@ -165,7 +203,6 @@ class _Account:
     """The cost of one slice so far."""
 
     of: Slice
-    at: RecordAt | None = None
     rows: int = 0
     bytes: int = 0
     read_ms: float = 0.0
@@ -189,7 +226,7 @@ class _Account:
             self.bytes -= round(self.bytes * rows / self.rows)
             self.rows -= rows
 
-    def cost(self) -> SliceCost:
+    def cost(self, at: tuple[KeyAt, ...]) -> SliceCost:
         keys = tuple(self._costliest(MOST_KEYS))
         tp, hashes, offsets = self.of.topic_partition, self.of.hashes, self.of.offsets
         return SliceCost(
@@ -202,7 +239,7 @@ class _Account:
             self.function_ms,
             keys,
             self.finished,
-            self.at,
+            at,
             self.handed_ms,
             self.filtered,
         )
@@ -225,10 +262,15 @@ def _counts(table: SliceTable, batch: pa.RecordBatch | None, *, exact: bool) -> 
     return np.round(counts * (len(batch) / len(some))).astype(np.int64)
 
 
-def _only_key(batch: SliceBatch) -> RecordAt | None:
-    """The first record of a batch whose records all have one key; else None."""
-    hashes = hashes_of(batch.records)
-    return RecordAt(int(hashes[0]), int(offsets_of(batch.records)[0])) if (hashes == hashes[0]).all() else None
+def _key_at(batch: SliceBatch) -> KeyAt | None:
+    """The key of a batch, and its offsets; None if it has several keys."""
+    offsets, key_hash = offsets_of(batch.records), batch.key_hash
+    if key_hash is None:
+        hashes = hashes_of(batch.records)
+        if (hashes != hashes[0]).any():
+            return None
+        key_hash = int(hashes[0])
+    return KeyAt(key_hash, int(offsets[0]), int(offsets[-1]) + 1)
 
 
 def _payload(batch: pa.RecordBatch) -> int:

@@ -12,12 +12,12 @@ from typing import Any
 from coordinator.errors import CoopKafkaError
 from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
-from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
+from coordinator.telemetry import MOST_AT, MOST_KEYS, KeyAt, KeyCost, SliceCost
 
 MOST_BYTES = 4_096
 """Most bytes of a report; a longer one is dropped."""
 
-_MOST_LISTS = 5 + MOST_KEYS  # the report, its place, its cost, the current record, its keys, and each of these
+_MOST_LISTS = 5 + MOST_KEYS + MOST_AT  # the report, its place, its cost, its keys, its calls, and each of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,6 @@ class ReportTo:
     port: int
     plan: int
     key: bytes = field(repr=False)  # random, of one reader process
-    trial: bool = False  # a struck lane is tried: each record is reported before its call of the function
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ def _parsed(fields: list[Any]) -> Report:
             _finite(function_ms),
             tuple(KeyCost(_whole(key_hash), _finite(ms), _whole(rows)) for key_hash, ms, rows in keys),
             bool(finished),
-            None if at is None else RecordAt(*map(_whole, at)),
+            tuple(KeyAt(*map(_whole, call)) for call in at),
             None if handed_ms is None else _finite(handed_ms),
             _whole(filtered),
         ),

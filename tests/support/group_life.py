@@ -139,8 +139,8 @@ class Life:
         store, two = world.store, world.caller("m-2")
         store.reports.lanes(two, (), 0)
         store.reports.batch(BatchLine("m-2", 1, None, 1.0, 1, ""))
-        for _ in range(2):
-            store.poison.working(two, f"alone; orders 0 {UPPER} 5-6;")
+        for _ in range(3):
+            store.poison.working(two, f"orders 0 {UPPER} 5-6 one;")
             assert store.poison.at_work() == {"m-2"}
             world.now += 2 * SESSION
             store.poison.strike("m-2")

@@ -37,8 +37,8 @@ def live_richly(world: World) -> None:
     world.store.positions.grow([growth.__class__.parse(growth.field, f"{growth.value} 20,30")])
     _work(world, world.join())
     _be_lost_over(world, f"orders 1 {LOWER} 6-9;")
-    for _ in range(2):
-        _be_lost_over(world, f"alone; orders 1 {UPPER} 6-9;")
+    for _ in range(3):
+        _be_lost_over(world, f"orders 1 {UPPER} 6-9 one;")
     world.policies.set_policy({"accept.individual.commit": "true", "accept.range.fetch:returns": "false"})
     ends = {TP: 20, OTHER: 30, RETURNS: 40}
     world.store.positions.report_ends(

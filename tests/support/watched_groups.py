@@ -55,7 +55,7 @@ def at_work(redis_url: str, group: str) -> None:
         for record in FAILING:
             plain.hset(keys.failing, record.field, record.text)
         for member in OWNED:
-            plain.hset(keys.working, member, working_text(begun(member)))
+            plain.hset(keys.working, member, working_text(begun(member), {}))
             plain.hset(keys.lanes, member, lines_text(lanes(member)))
 
 

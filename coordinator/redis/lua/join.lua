@@ -79,7 +79,9 @@ local targets = ARGV[4] ~= '' and raised_targets(ARGV[4]) or ''
 -- An incarnation that joins again keeps its place behind earlier members.
 local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authorized', 'seal')
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)
-if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
+if before[1] and before[1] ~= call.incarnation then
+  strike(KEYS[9], KEYS[10], KEYS[4], call.member, hangs(KEYS[5], call.member))
+end
 redis.call('DEL', KEYS[3])
 redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 10))
 -- A new incarnation commits the batch that the earlier one authorised, up to the ends in its seal. If an operator

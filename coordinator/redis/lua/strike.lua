@@ -6,5 +6,5 @@
 local bad = lost()
 if bad then return bad end
 if not takeable(KEYS[2], KEYS[3], ARGV[2]) then return reply() end
-strike(KEYS[5], KEYS[6], KEYS[4], ARGV[2])
+strike(KEYS[5], KEYS[6], KEYS[4], ARGV[2], hangs(KEYS[3], ARGV[2]))
 return reply()

@@ -1,6 +1,6 @@
 -- Writes the slices that a member's tasks have begun and not ended, so that a hung record leaves evidence.
 -- KEYS meta leases member working
--- ARGV[2] "topic partition lo-hi from-until;..." of these slices, after "alone; " in a trial; "" if the tasks have none
+-- ARGV[2] "topic partition lo-hi from-until[ one];..." of these slices, "one": one record on trial; "" if the tasks have none
 -- Reply OK | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses leases, prelude
 local bad = lost() or fenced(KEYS[3])

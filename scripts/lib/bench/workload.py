@@ -17,7 +17,7 @@ from coordinator.cost.steering import Steering
 from coordinator.key_hash import hash_key
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting, plan, with_positions
-from coordinator.plan.poison import Strike, quarantined
+from coordinator.plan.poison import Strike, tried
 from coordinator.progress.ends import ended, ends_of
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
@@ -84,7 +84,7 @@ class Workload:
     seed: int = 1
     records: int = 2_000_000  # no more come
     lanes: int | None = None
-    strikes: tuple[Strike, ...] = ()  # lanes that every second batch tries alone, one record of them
+    strikes: tuple[Strike, ...] = ()  # lanes on trial
     anew: tuple[LaneId, ...] = ()  # lanes of which nothing is believed any more in the next batch
     quotas: tuple[Quota, ...] = ()  # of the last batch
     clock: WorkClock = field(default_factory=WorkClock)
@@ -104,7 +104,6 @@ class Workload:
         budget = Budget(self.budget_ms, self.slots)
         self.steering = Steering(self.clock, cutting, budget)
         self._started = self.clock.now
-        self._trial = False
 
     @property
     def end(self) -> int:
@@ -142,12 +141,11 @@ class Workload:
     def _batch(self) -> None:
         ends, next_ms = {TP: self.end}, self.clock.now + self.trigger_ms
         work = with_positions({TP: (Owned(WHOLE, "e.1"),)}, {TP: self.progress})
-        work, alone = quarantined(work, ends, self.strikes, self.steering.offsets_of_a_record, others=self._trial)
-        self._trial = alone is not None
-        granted = self.steering.grant(work, ends, alone, early=True, anew=self.anew)
+        work, trials = tried(work, self.strikes, self.steering.offsets_of_a_record)
+        granted = self.steering.grant(work, ends, trials, early=True, anew=self.anew)
         self.quotas, self.anew = granted.quotas, ()
         offset = StreamOffset("g", "m", lanes=plan(granted.work, ends, granted.cutting))
-        tasks = self.steering.pack(offset, offset, trial=self._trial)
+        tasks = self.steering.pack(offset, offset, apart=trials)
         self._reports: dict[Slice, SliceCost] = {}
         start_ms = 0.0 if self.batches else self.cold_ms
         own_ms = self.spark_ms + float(self.chance.uniform(0.0, self.noisy_ms))

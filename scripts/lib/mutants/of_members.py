@@ -141,7 +141,7 @@ FAULTS = (
     ),
     Fault(
         "a hung driver keeps its ranges as long as its thread beats",
-        (Edit(_LEASES, " or (hung and tonumber(hung) < now)", ""),),
+        (Edit(_LEASES, " or hangs(batches, member)", ""),),
         _MEMBERSHIP,
     ),
     Fault(

@@ -24,20 +24,69 @@ _OF_REPORTS = (
 FAULTS = (
     Fault(
         "a parked lane is planned",
-        (Edit(_POISON, "return _held(owned, strike.offset) if strike.parked else owned", "return owned"),),
+        (Edit(_POISON, "yield _held(piece, parked.offset) if parked else piece, struck", "yield piece, struck"),),
         schedules=300,
     ),
     Fault(
-        "a struck lane is not tried alone",
+        "a struck lane is read together with others",
+        (
+            Edit(
+                _POISON, "bounds = {b for s in strikes for b in (s.hashes.lo, s.hashes.hi + 1)}", "bounds = set[int]()"
+            ),
+        ),
+        _OF_POISON,
+        schedules=300,
+    ),
+    Fault(
+        "a trial goes beyond its strike",
         (
             Edit(
                 _POISON,
-                "    if struck is not None or strike is None:\n"
-                "        return _held(owned) if struck is not None else owned\n",
-                "    if strike is None:\n        return owned\n",
+                "min(struck.offsets.until, piece.position + struck.most(one))",
+                "piece.position + struck.most(one)",
             ),
         ),
-        schedules=300,
+        _OF_POISON,
+    ),
+    Fault(
+        "after one strike the lane is read record by record",
+        (Edit(_POISON, "return len(self.offsets) if self.count == 1 else max(", "return max("),),
+        _OF_POISON,
+    ),
+    Fault(
+        "a hung record is looked for in the whole slice for ever",
+        (Edit(_POISON, "max(one, ceil(len(self.offsets) / PARTS))", "len(self.offsets)"),),
+        _OF_POISON,
+    ),
+    Fault(
+        "a lane on trial shares a task with others",
+        (Edit("coordinator/cost/steering.py", "not joined and trial_of(s.lane, apart) is not None", "False"),),
+        ("tests/coordinator/cost/test_steering_trials.py",),
+    ),
+    Fault(
+        "a lane on trial is cut",
+        (Edit("coordinator/cost/steering.py", "cut(() if q.lane in whole else", "cut(() if False else"),),
+        ("tests/coordinator/cost/test_steering_trials.py",),
+    ),
+    Fault(
+        "a task that hangs names the key that it was at before",
+        (Edit("coordinator/member/inbox.py", "self._heard_ms[c.slice] < STALE_MS", "self._heard_ms[c.slice] >= 0"),),
+        ("tests/coordinator/member/test_inbox.py",),
+    ),
+    Fault(
+        "a call that has returned is still under way",
+        (Edit("spark_coop_source/telemetry/meter.py", "self._calls.pop(id(batch), None)", "pass"),),
+        ("tests/spark_coop_source/telemetry/test_meter.py",),
+    ),
+    Fault(
+        "a task whose function never returns gives no sign of life",
+        (Edit("spark_coop_source/telemetry/meter.py", "while not ended.wait(ALIVE_S):", "while False:"),),
+        ("tests/spark_coop_source/telemetry/test_meter.py",),
+    ),
+    Fault(
+        "of many slices under way those on trial are not reported",
+        (Edit(_POISON, "known = [of for of in known if of[1] is not None][:MOST_SLICES]", "known = []"),),
+        _OF_POISON,
     ),
     Fault(
         "a fast key whose task has just begun gets a lane of its own",
@@ -53,11 +102,6 @@ FAULTS = (
         "lanes change in each batch for a key that is too little work for one",
         (Edit(_CUTS, "max(share + least, share * (VERY_UNEVEN", "max(0.0, share * (VERY_UNEVEN"),),
         _OF_STEERING,
-    ),
-    Fault(
-        "while a struck lane is tried everybody else waits",
-        (Edit(_POISON, "if struck and others and any(", "if False and any("),),
-        _OF_POISON,
     ),
     Fault(
         "a strike is forgiven with the first record that is read of it",
@@ -107,19 +151,29 @@ FAULTS = (
         _OF_POISON,
     ),
     Fault(
-        "a lane that is struck beside others is parked",
-        (Edit(_STRIKES, "count > 1 and alone and", "count > 1 and"),),
+        "a slice of many records is parked",
+        (Edit(_STRIKES, "s.one and count > (hung and 1 or 2)", "count > (hung and 1 or 2)"),),
+        _OF_POISON,
+    ),
+    Fault(
+        "two members that were only lost are enough to park a record",
+        (Edit(_STRIKES, "s.one and count > (hung and 1 or 2)", "s.one and count > 1"),),
+        _OF_POISON,
+    ),
+    Fault(
+        "a batch that hangs is no stronger a sign than a lost lease",
+        (Edit(_STRIKES, "s.one and count > (hung and 1 or 2)", "s.one and count > 2"),),
         _OF_POISON,
     ),
     Fault(
         "a life that is followed at once by another leaves no strike",
-        (Edit(_JOIN, "if before[1] and before[1] ~= call.incarnation then strike", "if false then strike"),),
+        (Edit(_JOIN, "if before[1] and before[1] ~= call.incarnation then\n", "if false then\n"),),
         ("tests/coordinator/redis/test_poison.py",),
         schedules=400,
     ),
     Fault(
         "a damaged work record strikes ranges that no member can read",
-        (Edit(_STRIKES, "if whole and some then slices", "if true then slices"),),
+        (Edit(_STRIKES, "if whole and some then\n", "if true then\n"),),
         ("tests/hostile/test_damaged_state.py",),
     ),
     Fault(

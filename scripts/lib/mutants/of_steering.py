@@ -55,11 +55,6 @@ FAULTS = (
         _OF_STEERING,
     ),
     Fault(
-        "the time of a trial of a struck lane is the cost of its record",
-        (Edit(_STEERING, "if self._budget.ms and not flight.trial:", "if self._budget.ms:"),),
-        ("tests/coordinator/cost/test_steering_turns.py",),
-    ),
-    Fault(
         "one quick batch clears suspects, however little they have read",
         (Edit(_SEARCH, "if group.quick < search.patience:", "if False:"),),
         _OF_SEARCH,

@@ -106,7 +106,7 @@ EVENT_KINDS = (
     ),
     EventKind(
         "parked",
-        "A record hung again when its lane was tried alone, or the function failed on a record of a key "
+        "A record hung again on trial, or the function failed on a record of a key "
         "(`then=park`). No member reads the lane or the key until it is released.",
         "look at the record (`coop-kafka parked` and `coop-kafka failing` show offsets), mend the job, then "
         "`coop-kafka release`",
@@ -140,7 +140,7 @@ EVENT_KINDS = (
     EventKind(
         "strike",
         "A member died or hung while its tasks read the lane that the event names.",
-        "nothing yet: the lane is tried alone. `coop-kafka parked` shows it",
+        "nothing yet: the lane has a task of its own. `coop-kafka parked` shows it",
     ),
     EventKind(
         "takeover",

@@ -48,7 +48,7 @@ STRIKES = each(
     HASHES,
     Field("offset", "integer", "Beginning of the offsets that were read in vain.", "OFFSET"),
     Field("strikes", "integer", "How often members died or hung over it.", "STRIKES"),
-    Field("state", "text", "`tried alone` or `parked`.", "STATE"),
+    Field("state", "text", "`on trial` or `parked`.", "STATE"),
     Field("at_ms", "integer", "Time of the last strike.", "AT"),
     Field("member", "text", "The member that was lost over it last.", "MEMBER"),
 )

@@ -5,7 +5,7 @@ A test compares each table with the keys of the report that it describes.
 
 from dataclasses import dataclass
 
-from coordinator.reports.lane_lines import ALONE, FAILING, JOINED, LEAD, NOTHING, OLDER, PARKED, ROOM, WAITS
+from coordinator.reports.lane_lines import FAILING, JOINED, LEAD, NOTHING, OLDER, PARKED, ROOM, TRIED
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,7 @@ REASONS = {
     f"ceiling: {FAILING}": "The function failed on a record of the lane's key, which is tried again alone.",
     f"ceiling: {ROOM}": "The partition holds `max.individual.commits`, and the lane is ahead of the others.",
     f"ceiling: {LEAD}": "The lane is `max.lane.lead` ahead of the lane furthest behind.",
-    ALONE: "A member died or hung over this lane. It is tried alone, in every second batch.",
-    WAITS: "Another lane is tried alone in this batch.",
-    PARKED: "A member was lost while it tried the lane alone. No member reads the lane until an operator releases it.",
+    TRIED: "A member was lost while it read this lane, so the lane has a task of its own.",
+    PARKED: "Members were lost over one record of the lane. No member reads the lane until an operator releases it.",
 }
 """The bounds on what a lane may read in one batch, as `why` names them."""

@@ -61,7 +61,7 @@ class Batch:
         batch = driver.service.state.batch
         readable = narrowed(end, (batch and batch.readable) or {})
         promises.reads_what_is_owned(end, readable, before, self._world.invariants.state)
-        if batch and not (batch.replayed or batch.trial) and end.by_key:
+        if batch and not batch.replayed and end.by_key:
             in_order = promises.keeps_partition_order(driver.service.state.owning.policy, end, packed)
             self._world.server.seen["partition order"] += in_order
         promises.reads_nothing_parked(readable, before, self._world.invariants.state)
@@ -99,7 +99,7 @@ class Batch:
         if driver.wishes.unreached == 1.0 and self._world.chance(0.3):
             driver.service.no_task_connects()
         required = not (batch and batch.sealed)
-        by_time = bool(batch and batch.may_end_early and not batch.trial)
+        by_time = bool(batch and batch.may_end_early)
         records, room = driver.service.failing_of(packed)
         known = {(r.tp, r.key_hash): r for of_tp in records.values() for r in of_tp}
         return Ending(self._end.digest, number, required, by_time, known, room)

@@ -76,7 +76,7 @@ class Driver(Process):
         if any(pins.outside(lane.hashes, self.pinned) for _, lane in offset_of(end)):
             raise Violation(f"PINNED: {self.name} plans hashes that it does not name: {end}")
         planned = [r for s in offset_of(end).slices for r in self.world.kafka.read(s)]
-        self._check_plan(planned)
+        self._check_plan(offset_of(end), planned)
         self.world.scheduler.turn()
         return self._batch(n)
 
@@ -141,14 +141,16 @@ class Driver(Process):
             end = self.service.next_offset(offset_of(start), self.wishes.limits)
         return None if end is None or text_of(end) == start else text_of(end)
 
-    def _check_plan(self, planned: list[Record]) -> None:
+    def _check_plan(self, end: StreamOffset, planned: list[Record]) -> None:
         states, seen = self.world.invariants.states[self._planned_since :], self.world.server.seen
         before, now = states[0], states[-1]
         promises.nothing_confirmed(planned, states)
         counted = [state.within(self.pinned) for state in states]
         seen["back-pressure"] += promises.holds_back(planned, counted, self.settings.max_individual_commits)
         struck = [s for s in before.strikes & now.strikes if self.world.struck_at[s] < self._asked_ms - LOOK_MS]
-        seen["tried alone"] += promises.keeps_away(planned, struck, before, now)
+        policy = self.service.state.owning.policy
+        struck = [s for s in struck if not policy.in_order(s.tp.topic)]  # there, a partition is one lane
+        seen["on trial"] += promises.tries_apart(end, planned, struck, before, now)
         now_ms = self.world.scheduler.now_ms
         seen["failing tried"] += failing.waits_for_its_time(planned, before, now, self._asked_ms, now_ms)
         quotas = self.service.state.reading.quotas

@@ -59,8 +59,13 @@ def reads_nothing_parked(readable: StreamOffset, before: State, after: State) ->
                 raise Violation(f"PARKED: {lane} of {tp} is read though {strike} is parked")
 
 
-def keeps_away(planned: Collection[Record], struck: Iterable[Strike], before: State, now: State) -> bool:
-    """Whether a struck lane is on trial. A trial is planned alone, a parked lane never (rule: trial-alone)."""
+def tries_apart(
+    end: StreamOffset, planned: Collection[Record], struck: Iterable[Strike], before: State, now: State
+) -> bool:
+    """Whether a struck lane is on trial: apart, within its strike. A parked lane is never read.
+
+    rule: struck-lane-apart, rule: parked-until-released
+    """
     tried = False
     for strike in struck:
         until = strike.offsets.until
@@ -70,8 +75,9 @@ def keeps_away(planned: Collection[Record], struck: Iterable[Strike], before: St
             of = [r for r in of if r.offset >= strike.offset]
         if of and strike.parked:
             raise Violation(f"PARKED: {of[0]} is planned though {strike} is parked")
-        if of and len(of) < len(planned):
-            raise Violation(f"ALONE: {of[0]} is planned with {len(planned) - len(of)} others; {strike}")
+        lanes = [lane for r in of for lane in end.lanes[r.tp] if r.hash in lane.hashes]
+        if wide := [x for x in lanes if x.hashes.intersection(strike.hashes) != x.hashes or x.until > until]:
+            raise Violation(f"TRIAL: {wide[0]} goes beyond {strike}")
         tried |= bool(of)
     return tried
 

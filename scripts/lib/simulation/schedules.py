@@ -41,7 +41,7 @@ REACHED = frozenset(
         "InconsistentGroupProtocolError",
     }
     | {"without order", "handed out again"}
-    | {"hung", "struck", "tried alone", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
+    | {"hung", "struck", "on trial", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
     | {
         "CommitBeyondReadError",
         "reset done",

@@ -8,6 +8,7 @@ Some tasks never reach their driver: they read all of their slices, or fail once
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 from greenlet import GreenletExit
@@ -20,7 +21,7 @@ from coordinator.progress.slices import Slice
 from coordinator.ranges import HASH_MAX, HashRange
 from coordinator.record_filter import RecordFilter
 from coordinator.subscription import TopicPartition
-from coordinator.telemetry import KeyCost, RecordAt, SliceCost
+from coordinator.telemetry import KeyAt, KeyCost, SliceCost
 from simulation.failing import ENOUGH, Deferring
 from simulation.filters import kept
 from simulation.kafka import HASHES, Record
@@ -165,9 +166,11 @@ class Task:
         for record in records:
             if mine and mine.stops(record):
                 continue
+            at = (KeyAt(record.hash, record.offset, record.offset + 1),) if by_key else ()
+            alive = partial(self._report, replace(SliceCost.nothing(s), at=at))
             if by_key:
-                self._report(replace(SliceCost.nothing(s), at=RecordAt(record.hash, record.offset)))
-            keys[record.hash] += self._work.do(self._driver, record)
+                alive()
+            keys[record.hash] += self._work.do(self._driver, record, alive)
             if self._done(record, mine):
                 world.sink.write(record)
             if world.chance(0.02):

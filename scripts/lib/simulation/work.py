@@ -1,6 +1,7 @@
 """The user's function: quick, slow for some keys, and endless for some records."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Protocol
 
 from simulation.kafka import KEYS, Record
@@ -64,15 +65,18 @@ class Work:
             self.failing[record] = left - 1
         return left > 0
 
-    def do(self, driver: Worker, record: Record) -> int:
-        """Work on a record of this driver's batch, for its full time. Returns the expected time in ms."""
+    def do(self, driver: Worker, record: Record, alive: Callable[[], None]) -> int:
+        """Work on a record of this driver's batch, for its full time. Returns the expected time in ms.
+
+        `alive`: the task's sign of life, each second while the record does not end.
+        """
         ms = SLOW_MS if record.key in self.slow else self._world.random.choice((0, 0, 5, 40))
         self._world.scheduler.turn(ms)
         if record in self.endless:
-            self._hang(driver, record)
+            self._hang(driver, record, alive)
         return ms
 
-    def _hang(self, driver: Worker, record: Record) -> None:
+    def _hang(self, driver: Worker, record: Record, alive: Callable[[], None]) -> None:
         driver.trace(f"HANGS at {record}")
         self._world.server.seen["hung"] += 1
         if driver.running and driver.hangs_since is None:
@@ -80,3 +84,4 @@ class Work:
             driver.hangs_since = self._world.scheduler.now_ms
         while record in self.endless:
             self._world.scheduler.turn(_LOOK_MS)
+            alive()

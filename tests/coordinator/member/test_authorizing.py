@@ -66,7 +66,7 @@ def test_authorized__redis_is_asked_once_for_each_batch() -> None:
 )
 def test_part_of_it_is_readable__pack_that_and_warn(readable: Ownership, part: StreamOffset) -> None:
     state = arrived(replace(READABLE, readable=readable, began_ms=NOW))
-    decision = decided(return_tasks, state, call(END), (Pack(END, part, trial=False), TASKS))
+    decision = decided(return_tasks, state, call(END), (Pack(END, part), TASKS))
     assert decision == Decision(state, (PART,), Return(TASKS))
 
 
@@ -81,25 +81,25 @@ def test_a_topic_was_recreated_since_the_plan__data_loss() -> None:
 
 def test_a_topic_was_recreated_without_fail_on_data_loss__it_is_left_out() -> None:
     state = arrived(replace(READABLE, began_ms=NOW), log=RECREATED_LOG)
-    nothing = Pack(END, replace(END, lanes={}), trial=False)
+    nothing = Pack(END, replace(END, lanes={}))
     decision = decided(return_tasks, state, call(END, fail_on_data_loss=False), (nothing, ()))
     assert decision == Decision(state, (PART,), Return(()))
 
 
 def test_readable__pack_its_tasks_which_begin_now() -> None:
-    decision = decided(return_tasks, arrived(READABLE), call(END), (Pack(END, END, trial=False), TASKS))
+    decision = decided(return_tasks, arrived(READABLE), call(END), (Pack(END, END), TASKS))
     assert decision == Decision(arrived(replace(READABLE, began_ms=NOW)), (), Return(TASKS))
 
 
 def test_under_way__the_same_tasks_again_and_the_same_beginning() -> None:
     state = arrived(replace(READABLE, began_ms=NOW - 500))
-    decision = decided(return_tasks, state, call(END), (Pack(END, END, trial=False), TASKS))
+    decision = decided(return_tasks, state, call(END), (Pack(END, END), TASKS))
     assert decision == Decision(state, (), Return(TASKS))
 
 
-def test_a_trial__is_packed_as_one() -> None:
-    state = arrived(replace(READABLE, trial_lane=(TP, WHOLE)))
-    decision = decided(return_tasks, state, call(END), (Pack(END, END, trial=True), TASKS))
+def test_a_lane_on_trial__is_packed_apart() -> None:
+    state = arrived(replace(READABLE, trials={(TP, WHOLE): 1}))
+    decision = decided(return_tasks, state, call(END), (Pack(END, END, apart=frozenset({(TP, WHOLE)})), TASKS))
     assert decision.outcome == Return(TASKS)
 
 
@@ -118,7 +118,7 @@ def test_a_topic_in_partition_order__its_partitions_are_packed_whole(
     ordered = Policy(refused_topics=frozenset({"orders", "returns"}))
     known = Owning(looked_at_ms=looked_at_ms, policy=ordered if looked_at_ms else NO_POLICY)
     answers = ((ReadPolicy(), ordered),) if asked else ()
-    packed = Pack(END, END, trial=False, in_order=frozenset({"orders"}))
+    packed = Pack(END, END, in_order=frozenset({"orders"}))
     decision = decided(return_tasks, arrived(batch, owning=known), call(END), *answers, (packed, TASKS))
     assert decision.outcome == Return(TASKS)
 
@@ -179,7 +179,7 @@ def test_replayed__read_to_the_ends_that_an_earlier_life_sealed(answer: Authoriz
         replace(state, batch=batch),
         call(EARLY),
         NOTHING_FORBIDDEN,
-        (Pack(EARLY, reads, trial=False), TASKS),
+        (Pack(EARLY, reads), TASKS),
     )
     assert decision.outcome == Return(TASKS)
     assert batch.may_end_early == (answer == Authorized(owned()))
@@ -205,7 +205,7 @@ def test_replayed_on_request__offsets_that_are_done_are_left_out() -> None:
     batch = replace(REPLAYED, granted=owned(), done=DONE)
     assert decision.state.batch == batch
     state = arrived(replace(batch, readable=owned()))
-    decision = decided(return_tasks, state, call(END), NOTHING_FORBIDDEN, (Pack(END, REST, trial=False), TASKS))
+    decision = decided(return_tasks, state, call(END), NOTHING_FORBIDDEN, (Pack(END, REST), TASKS))
     assert (decision.effects, decision.outcome) == ((LEFT_OUT,), Return(TASKS))
 
 
@@ -227,7 +227,7 @@ def test_replayed_on_request_and_sealed__the_ends_hold_and_done_offsets_are_left
     to_15 = {TP: Progress((Segment(WHOLE, 12, (OffsetRange(14, 20),)),))}
     reads = replace(EARLY, lanes={TP: (EARLY.lanes[TP][0]._replace(offsets=(OffsetRange(12, 14),)),)})
     state = arrived_early(replace(sealed, done=to_15))
-    decision = decided(return_tasks, state, call(EARLY), NOTHING_FORBIDDEN, (Pack(EARLY, reads, trial=False), TASKS))
+    decision = decided(return_tasks, state, call(EARLY), NOTHING_FORBIDDEN, (Pack(EARLY, reads), TASKS))
     assert (decision.effects, decision.outcome) == ((LEFT_OUT,), Return(TASKS))
 
 

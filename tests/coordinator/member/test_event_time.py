@@ -36,7 +36,7 @@ def member(at: int = 10, at_1: int = 20, **changes: Any) -> State:
 
 def grant(ceiling: int | None, ceiling_1: int | None, at: int = 10, at_1: int = 20) -> Request[Any]:
     work = {TP: (OwnedRange(WHOLE, at, EPOCH, ceiling),), TP1: (OwnedRange(WHOLE, at_1, EPOCH, ceiling_1),)}
-    return Grant(work, ENDS, None, everything=False, anew=((TP, WHOLE), (TP1, WHOLE)))
+    return Grant(work, ENDS, everything=False, anew=((TP, WHOLE), (TP1, WHOLE)))
 
 
 def too_late(after_ms: int) -> Request[Any]:

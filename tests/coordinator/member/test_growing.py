@@ -160,7 +160,7 @@ def grown(position: int, growth: Growth = GROWTH, **growing: Any) -> State:
 
 def limited(state: State, work: OwnedRanges, *answers: Answer) -> Growing:
     """The known growths after this work was granted."""
-    grant = Grant(work, ENDS, None, everything=False, anew=((TP, WHOLE), (TP1, WHOLE)))
+    grant = Grant(work, ENDS, everything=False, anew=((TP, WHOLE), (TP1, WHOLE)))
     allowance = Allowance(work, (), Cutting(1))
     return decided(limit, state, call(), *answers, (grant, allowance)).state.growing
 
@@ -215,7 +215,7 @@ def test_pinned__an_older_partition_that_no_member_names_yet_holds_back() -> Non
     """Its member may start later. Newer records of a key must not overtake its older ones."""
     state = replace(grown(10), log=replace(GROWN_LOG, partitions=(TP1,)))
     behind = (ReadHighWatermarks((TP,)), {TP: 100}), (ReadPositions((TP,)), {TP: ((WHOLE, 10),)})
-    grant = Grant(pieces(10, 0), ENDS, None, everything=False, anew=((TP, WHOLE), (TP1, WHOLE)))
+    grant = Grant(pieces(10, 0), ENDS, everything=False, anew=((TP, WHOLE), (TP1, WHOLE)))
     assert decided(limit, state, PINNED, *behind).effects == (grant,)
 
 
@@ -276,7 +276,7 @@ def test_a_growth_to_no_multiple__the_new_partition_waits_for_all_older_ones() -
     )
     work = {newer: (OwnedRange(LEFT, 0, EPOCH, 20), OwnedRange(RIGHT, 0, EPOCH, 0))}
     ends = {tp: b.end for tp, b in bounds.items()}
-    asked = Grant(work, ends, None, everything=False, anew=((newer, WHOLE),))
+    asked = Grant(work, ends, everything=False, anew=((newer, WHOLE),))
     assert decided(limit, state, call(), *answers).effects == (asked,)
 
 

@@ -29,16 +29,16 @@ def test_slices_under_way__report_them() -> None:
     assert unreported_work(Pulse(), under_way(), [SLICE]) == (TEXT, NONCE)
 
 
-def test_slices_of_a_trial__report_that_nothing_else_is_read() -> None:
-    trial = replace(BATCH, trial_lane=(TP, WHOLE))
-    assert unreported_work(Pulse(), under_way(trial), [SLICE]) == (f"alone; {TEXT}", NONCE)
+def test_one_record_on_trial__report_it_as_one() -> None:
+    trial = replace(BATCH, trials={(TP, WHOLE): len(SLICE.offsets)})
+    assert unreported_work(Pulse(), under_way(trial), [SLICE]) == (f"{TEXT[:-1]} one;", NONCE)
 
 
 @pytest.mark.parametrize(
     "batch",
     [
-        pytest.param(replace(BATCH, trial_lane=(TP, WHOLE), began_ms=None), id="has not begun"),
-        pytest.param(replace(BATCH, trial_lane=(TP, WHOLE), ended=True), id="has ended"),
+        pytest.param(replace(BATCH, trials={(TP, WHOLE): len(SLICE.offsets)}, began_ms=None), id="has not begun"),
+        pytest.param(replace(BATCH, trials={(TP, WHOLE): len(SLICE.offsets)}, ended=True), id="has ended"),
     ],
 )
 def test_a_trial_that_is_not_under_way__report_slices_as_of_an_ordinary_batch(batch: Batch) -> None:

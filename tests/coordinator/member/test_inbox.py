@@ -6,13 +6,14 @@ from threading import Thread
 
 import pytest
 
-from coordinator.member.inbox import Inbox, Reach, TaskEnded
+from coordinator.member.inbox import STALE_MS, Inbox, Reach, TaskEnded
+from coordinator.plan.poison import MOST_SLICES
 from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.telemetry import RecordAt, SliceCost
-from states import LEFT, RIGHT, TP, end_of
+from coordinator.telemetry import MOST_AT, KeyAt, SliceCost
+from states import LEFT, NOW, RIGHT, TP, end_of
 
 ONE, OTHER = (Slice(TP, hashes, OffsetRange(10, 20)) for hashes in (LEFT, RIGHT))
 
@@ -41,51 +42,64 @@ def inbox() -> Inbox:
 
 
 def test_begun__under_way_in_order(inbox: Inbox) -> None:
-    inbox.receive([began(OTHER), began(ONE)])
-    assert inbox.under_way() == (ONE, OTHER)
+    inbox.receive([began(OTHER), began(ONE)], NOW)
+    assert inbox.under_way(NOW) == (ONE, OTHER)
 
 
 def test_begun_on_one_key__only_its_record_is_under_way(inbox: Inbox) -> None:
-    inbox.receive([replace(began(ONE), at=RecordAt(7, 12))])
-    assert inbox.under_way() == (Slice(TP, HashRange(7, 7), OffsetRange(12, 13)),)
+    inbox.receive([replace(began(ONE), at=(KeyAt(7, 12, 15),))], NOW)
+    assert inbox.under_way(NOW) == (Slice(TP, HashRange(7, 7), OffsetRange(12, 15)),)
+
+
+def test_no_sign_of_life__the_task_may_be_at_another_key_by_now(inbox: Inbox) -> None:
+    inbox.receive([replace(began(ONE), at=(KeyAt(7, 12, 15),))], NOW)
+    assert [len(inbox.under_way(NOW + ms)[0].offsets) for ms in (STALE_MS - 1, STALE_MS)] == [3, 10]
+
+
+def test_many_calls__their_slices_are_under_way(inbox: Inbox) -> None:
+    calls = [tuple(KeyAt(of.hashes.lo + i, 12, 13) for i in range(MOST_AT)) for of in (ONE, OTHER)]
+    inbox.receive([replace(began(of), at=at) for of, at in zip((ONE, OTHER), calls, strict=True)], NOW)
+    assert len(inbox.under_way(NOW)) == MOST_SLICES
+    inbox.receive([replace(began(ONE), at=(*calls[0], KeyAt(7, 12, 13)))], NOW)
+    assert inbox.under_way(NOW) == (ONE, OTHER)
 
 
 def test_ended__under_way_no_more(inbox: Inbox) -> None:
-    inbox.receive([began(ONE), began(OTHER)])
-    inbox.receive([ended(ONE)])
-    assert inbox.under_way() == (OTHER,)
+    inbox.receive([began(ONE), began(OTHER)], NOW)
+    inbox.receive([ended(ONE)], NOW)
+    assert inbox.under_way(NOW) == (OTHER,)
 
 
 def test_a_slice_of_another_batch__is_no_work_under_way(inbox: Inbox) -> None:
-    inbox.receive([began(ONE._replace(offsets=OffsetRange(0, 10)))])
-    assert inbox.under_way() == ()
+    inbox.receive([began(ONE._replace(offsets=OffsetRange(0, 10)))], NOW)
+    assert inbox.under_way(NOW) == ()
 
 
 def test_handed_out_again__reports_stay(inbox: Inbox) -> None:
-    inbox.receive([began(ONE)])
+    inbox.receive([began(ONE)], NOW)
     inbox.begin(END, TASKS)
-    assert inbox.under_way() == (ONE,)
+    assert inbox.under_way(NOW) == (ONE,)
 
 
 def test_the_next_batch_is_handed_out__older_reports_are_dropped(inbox: Inbox) -> None:
-    inbox.receive([began(ONE)])
+    inbox.receive([began(ONE)], NOW)
     inbox.begin(end_of(20, 30), TASKS)
-    assert inbox.under_way() == ()
+    assert inbox.under_way(NOW) == ()
 
 
 def test_in_the_sink__the_latest_report_of_each_slice_once(inbox: Inbox) -> None:
-    inbox.receive([began(ONE), began(OTHER)])
-    inbox.receive([ended(ONE)])
+    inbox.receive([began(ONE), began(OTHER)], NOW)
+    inbox.receive([ended(ONE)], NOW)
     assert inbox.end() == {ONE: ended(ONE), OTHER: began(OTHER)}
     assert inbox.end() == {}
 
 
 def test_no_batch__reports_are_taken_and_dropped() -> None:
     inbox, come = Inbox(), iter([began(ONE)])
-    inbox.receive(come)
+    inbox.receive(come, NOW)
     assert next(come, None) is None
     inbox.begin(END, TASKS)
-    assert (inbox.under_way(), inbox.end()) == ((), {})
+    assert (inbox.under_way(NOW), inbox.end()) == ((), {})
 
 
 def test_the_batch_ends_while_another_thread_receives__it_is_not_brought_back(inbox: Inbox) -> None:
@@ -97,24 +111,24 @@ def test_the_batch_ends_while_another_thread_receives__it_is_not_brought_back(in
         main.join(0.05)  # it waits for the lock, or has come in between
         yield began(OTHER)
 
-    inbox.receive(reports())
+    inbox.receive(reports(), NOW)
     main.join()
-    assert inbox.under_way() == ()
+    assert inbox.under_way(NOW) == ()
 
 
 def test_the_batch_is_in_the_sink__a_late_report_counts_for_nothing(inbox: Inbox) -> None:
     inbox.end()
-    inbox.receive([began(ONE)])
-    assert inbox.under_way() == ()
+    inbox.receive([began(ONE)], NOW)
+    assert inbox.under_way(NOW) == ()
     inbox.begin(end_of(20, 30), TASKS)
-    assert inbox.under_way() == ()
+    assert inbox.under_way(NOW) == ()
 
 
 def test_the_next_batch_has_begun__a_late_report_of_the_last_one_is_dropped(inbox: Inbox) -> None:
     inbox.end()
     inbox.begin(end_of(20, 30), ((OTHER,),))
-    inbox.receive([began(ONE), began(OTHER)])
-    assert inbox.under_way() == (OTHER,)
+    inbox.receive([began(ONE), began(OTHER)], NOW)
+    assert inbox.under_way(NOW) == (OTHER,)
 
 
 EARLY = end_of(10, 20, early=1)
@@ -186,7 +200,7 @@ def test_a_batch_of_another_process__its_ends_are_not_known_here(early: Inbox) -
 
 def test_two_threads_receive__an_older_report_never_replaces_a_newer_one(inbox: Inbox) -> None:
     waiting = [began(ONE), ended(ONE)]
-    main = Thread(target=lambda: inbox.receive(take()))
+    main = Thread(target=lambda: inbox.receive(take(), NOW))
 
     def take() -> Iterator[SliceCost]:
         taken = waiting.pop(0)
@@ -195,6 +209,6 @@ def test_two_threads_receive__an_older_report_never_replaces_a_newer_one(inbox: 
             main.join(0.2)  # it waits for the lock, or takes the newer report before this one is stored
         yield taken
 
-    inbox.receive(take())
+    inbox.receive(take(), NOW)
     main.join()
     assert inbox.end() == {ONE: ended(ONE)}

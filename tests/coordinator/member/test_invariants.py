@@ -55,7 +55,7 @@ TOUCHING = {TP: (Owned(HashRange(0, RIGHT.lo), EPOCH), Owned(RIGHT, NEXT_EPOCH))
         pytest.param(joined(owning=owning(replace(held(), ownership=HALVES))), id="owns at two lane epochs"),
         pytest.param(joined(owning=Owning(held())), id="owns without a group"),
         pytest.param(joined(batch=Batch(END)), id="planned"),
-        pytest.param(joined(batch=Batch(END, (TP, WHOLE))), id="a trial is planned"),
+        pytest.param(joined(batch=Batch(END, {(TP, WHOLE): 1})), id="a trial is planned"),
         pytest.param(joined(batch=Batch(END, granted=owned())), id="granted"),
         pytest.param(joined(batch=BEGUN, evidence=UNCONFIRMED), id="under way"),
         pytest.param(joined(batch=replace(BEGUN, ended=True)), id="in the sink"),
@@ -94,7 +94,7 @@ def test_a_sound_state__nothing_is_broken(state: State) -> None:
             id="begun",
         ),
         pytest.param(joined(batch=BEGUN), "under way are not unconfirmed", id="unconfirmed"),
-        pytest.param(joined(batch=Batch(END, (TP, LEFT))), "beside the one that is tried alone", id="trial"),
+        pytest.param(joined(batch=Batch(END, {(TP, LEFT): 1})), "together with other hashes", id="trial"),
         pytest.param(
             joined(commits=Commits(UNDER_WAY, END), evidence=UNCONFIRMED), "committed again", id="committed again"
         ),

@@ -7,7 +7,6 @@ import pytest
 
 from coordinator.assignment.policies import NO_POLICY, UNKNOWN_POLICY, UNREADABLE, Policy
 from coordinator.errors import IndividualCommitNotAllowedError, TopicRangeFetchNotAllowedError
-from coordinator.member.batch import Batch
 from coordinator.member.decision import RETRY_MS, LookAgain, Return, Seen
 from coordinator.member.obeying import check_start, copy_cluster_policies, one_end
 from coordinator.member.owning import follow
@@ -21,7 +20,7 @@ from coordinator.member.requests import (
     ReadClusterPolicies,
     ReadPolicy,
 )
-from coordinator.member.state import ClusterPolicies, Mirrored, Reading, State, Strikes
+from coordinator.member.state import ClusterPolicies, Mirrored, State, Strikes
 from coordinator.plan.planning import OwnedRange
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Assigned
@@ -37,7 +36,6 @@ from states import (
     asks,
     call,
     decided,
-    end_of,
     fails,
     held,
     joined,
@@ -206,9 +204,6 @@ def test_ranges_of_a_partition_in_order_end_together(parts: tuple[OwnedRange, ..
     [
         pytest.param(joined(owning=owning(held())), id="no policy"),
         pytest.param(joined(owning=owning(policy=UNSHARED)), id="the group's policy does not ask for order"),
-        pytest.param(
-            joined(owning=owning(policy=ORDERED), reading=Reading(trial_lane=(TP, LEFT))), id="a struck lane is tried"
-        ),
     ],
 )
 def test_other_ranges_keep_their_ends(state: Any) -> None:
@@ -258,13 +253,10 @@ def test_a_start_that_demands_parts__the_policies_of_the_cluster_are_unreadable(
     assert decision.outcome == fails(IndividualCommitNotAllowedError, "may not read the topic coop-kafka-policies")
 
 
-@pytest.mark.parametrize("trial", [False, True])
-def test_in_partition_order_a_struck_lane_holds_up_its_whole_partition(trial: bool) -> None:
-    """After a trial no other lane of the partition has a turn: all its records are one lane."""
-    lane = struck(10, 20, LEFT)
-    before = Batch(end_of(9, 10), trial_lane=(TP, WHOLE) if trial else None)
-    state = joined(owning=owning(policy=ORDERED), strikes=Strikes((lane,), NOW), batch=before)
+def test_in_partition_order_a_struck_lane_limits_its_whole_partition() -> None:
+    """All its records are one lane."""
+    state = joined(owning=owning(policy=ORDERED), strikes=Strikes((struck(10, 20, LEFT),), NOW))
     work = {TP: (part(WHOLE, 10),)}
     seen = Seen(NOW, ((OffsetsOfARecord((TP, WHOLE)), 1),))
     state, limited = without_parked(state, work, ENDS, seen, call())
-    assert (state.reading.trial_lane, limited) == ((TP, WHOLE), {TP: (part(WHOLE, 10, 11),)})
+    assert (state.reading.trials, limited) == ({(TP, WHOLE): 1}, {TP: (part(WHOLE, 10, 20),)})

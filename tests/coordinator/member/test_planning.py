@@ -177,7 +177,6 @@ def test_no_task_reaches_this_process__it_is_planned_as_without_early_ends() -> 
 @pytest.mark.parametrize(
     ("reading", "limits"),
     [
-        pytest.param(Reading(work=WORK, until={TP: 20}, trial_lane=(TP, WHOLE)), Limits(), id="a trial"),
         pytest.param(Reading(work=WORK, until={TP: 20}), Limits(everything=True), id="Trigger.Once"),
     ],
 )
@@ -194,8 +193,8 @@ def test_nothing_to_read_but_the_offset_must_change__the_batch_before_stays() ->
 
 def test_a_struck_lane_is_tried__the_batch_remembers_it_and_the_strikes() -> None:
     state = reads(20, strikes=Strikes((struck(),), NOW))
-    state = replace(state, reading=replace(state.reading, trial_lane=(TP, WHOLE)))
-    batch = Batch(end_of(10, 20), (TP, WHOLE), (struck(),))
+    state = replace(state, reading=replace(state.reading, trials={(TP, WHOLE): 1}))
+    batch = Batch(end_of(10, 20), {(TP, WHOLE): 1}, (struck(),))
     assert decided(plan_batch, state, call()).state.batch == batch
 
 

@@ -112,12 +112,12 @@ def test_strikes_are_fresh__keep_them() -> None:
 def limited(
     state: State,
     work: tuple[OwnedRange, ...],
-    trial: LaneId | None = None,
+    trials: tuple[LaneId, ...] = (),
     *answers: Answer,
     anew: Any = ((TP, WHOLE),),
 ) -> State:
     """The state once this work has been granted."""
-    grant = Grant({TP: work}, {TP: 100}, trial, everything=False, anew=anew)
+    grant = Grant({TP: work}, {TP: 100}, trials, everything=False, anew=anew)
     return decided(limit, state, call(), *answers, (grant, Allowance({TP: work}, (), Cutting(1)))).state
 
 
@@ -133,28 +133,21 @@ def strikes(*of: Strike) -> Strikes:
 RECORD: Answer = OffsetsOfARecord((TP, LEFT)), 3
 
 
-def test_a_struck_lane__is_tried_alone_record_by_record_while_all_others_wait() -> None:
+def test_a_struck_lane__is_on_trial_beside_all_others() -> None:
     state = owns(strikes=strikes(struck(hashes=LEFT)))
-    then = limited(state, (piece(LEFT, 13), piece(RIGHT, 10)), (TP, LEFT), RECORD)
-    assert then.reading.trial_lane == (TP, LEFT)
+    then = limited(state, (piece(LEFT, 20), piece(RIGHT)), ((TP, LEFT),), RECORD)
+    assert then.reading.trials == {(TP, LEFT): 3}
 
 
-def test_a_struck_lane_after_a_batch_of_all__is_tried() -> None:
-    state = owns(strikes=strikes(struck(hashes=LEFT)), batch=Batch(end_of(0, 10)))
-    then = limited(state, (piece(LEFT, 13), piece(RIGHT, 10)), (TP, LEFT), RECORD)
-    assert then.reading.trial_lane == (TP, LEFT)
+def test_struck_twice__about_one_record_is_read() -> None:
+    state = owns(strikes=strikes(struck(hashes=LEFT, count=2)))
+    then = limited(state, (piece(LEFT, 13), piece(RIGHT)), ((TP, LEFT),), RECORD)
+    assert then.reading.trials == {(TP, LEFT): 3}
 
 
-def test_after_a_trial__the_others_have_their_turn() -> None:
-    trial = Batch(end_of(10, 13, LEFT), (TP, LEFT), (struck(hashes=LEFT),))
-    state = owns(strikes=strikes(struck(hashes=LEFT)), batch=trial)
-    then = limited(state, (piece(LEFT, 10), piece(RIGHT)))
-    assert then.reading.trial_lane is None
-
-
-def test_after_a_trial_with_nothing_else_to_read__another_trial() -> None:
-    state = owns(10, LEFT, strikes=strikes(struck(hashes=LEFT)), batch=Batch(end_of(10, 13, LEFT), (TP, LEFT)))
-    assert limited(state, (piece(LEFT, 13),), (TP, LEFT), RECORD, anew=((TP, LEFT),)).reading.trial_lane
+def test_the_last_strike_is_removed__nothing_is_on_trial() -> None:
+    state = owns(reading=replace(owns().reading, trials={(TP, LEFT): 3}))
+    assert limited(state, (piece(),)).reading.trials == {}
 
 
 def test_a_parked_lane__is_not_read() -> None:
@@ -169,7 +162,7 @@ def test_a_parked_lane_that_went_back_in_a_reset__is_read_up_to_the_record() -> 
 
 def test_strikes_that_were_passed__are_forgiven() -> None:
     passed = struck(5, 10)
-    then = limited(owns(strikes=strikes(passed)), (piece(),), None, (Forgive((passed,)), 1))
+    then = limited(owns(strikes=strikes(passed)), (piece(),), (), (Forgive((passed,)), 1))
     assert then.strikes == strikes()
 
 
@@ -216,7 +209,7 @@ def test_struck_since_the_plan__abandon_before_anything_is_read(
 
 def test_struck_twice_before_the_plan__the_trial_is_read() -> None:
     twice = struck(10, 20, count=2)
-    trial = replace(BATCH, trial_lane=(TP, WHOLE), strikes=(twice,))
+    trial = replace(BATCH, trials={(TP, WHOLE): 1}, strikes=(twice,))
     decision = decided(leave_out_struck, planned(trial), call(), (ReadStrikes(), (twice,)))
     assert decision.state.batch == replace(trial, readable=owned())
 

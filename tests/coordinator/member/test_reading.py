@@ -31,7 +31,7 @@ QUOTA = Quota(TP, GRANTED, 100, Cell(WHOLE, 1.0), 0.0)
 
 
 def grant(*pieces: OwnedRange, ends: Any = None, anew: Any = (), **how: Any) -> Request[Any]:
-    return Grant({TP: pieces}, ends or ENDS, None, anew=anew, **{"everything": False, **how})
+    return Grant({TP: pieces}, ends or ENDS, anew=anew, **{"everything": False, **how})
 
 
 def limited(state: State, *pieces: OwnedRange) -> Reading:
@@ -79,12 +79,6 @@ def test_ranges_that_were_not_ours_at_the_last_look__begin_anew_in_the_cost_mode
     assert decided(limit, state, call()) == asks(state, grant(PIECE, anew=((TP, RIGHT),)))
 
 
-def test_hashes_that_are_struck_no_more__begin_anew_in_the_cost_model() -> None:
-    before = replace(limited(owns(), GRANTED), seen=None, struck={TP: (LEFT,)})
-    state = owns(reading=before)
-    assert decided(limit, state, call()) == asks(state, grant(PIECE, anew=((TP, LEFT),)))
-
-
 def test_trigger_once__everything() -> None:
     state = owns()
     decision = decided(limit, state, call(limits=Limits(everything=True)))
@@ -101,7 +95,7 @@ def test_tasks_end_by_the_clock__once_all_are_known_to_report_their_ends(reach: 
 def test_there_are_strikes__compute_at_each_look() -> None:
     state = owns(strikes=Strikes((struck(5, 200, parked=True),), NOW))
     looked_at = (state.owning.acquired, state.log.bounds, ENDS, state.strikes.strikes, (), state.owning.policy)
-    state = replace(state, reading=replace(limited(owns(), GRANTED), seen=looked_at, struck={TP: (WHOLE,)}))
+    state = replace(state, reading=replace(limited(owns(), GRANTED), seen=looked_at))
     assert decided(limit, state, call()) == asks(state, grant(OwnedRange(WHOLE, 10, EPOCH, 10)))
 
 

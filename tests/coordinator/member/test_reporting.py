@@ -125,9 +125,9 @@ def test_slow_lanes__show_which_part_of_the_slots_they_take() -> None:
 def test_a_trial__is_described_with_its_lane_its_strikes_and_its_cuts() -> None:
     ceilings = (("older partitions", {TP: (QUOTA.piece,)}),)
     cut = Cutting(1).at({TP: (RIGHT.lo,)})
-    state = member(Shown(), trial_lane=(TP, LEFT), ceilings=ceilings, cutting=cut)
+    state = member(Shown(), trials={(TP, LEFT): 1}, ceilings=ceilings, cutting=cut)
     state = replace(state, strikes=Strikes((struck(),), NOW))
-    planned = Planned((QUOTA,), {TP: 100}, (struck(),), {TP: (RIGHT.lo,)}, (TP, LEFT), ceilings)
+    planned = Planned((QUOTA,), {TP: 100}, (struck(),), {TP: (RIGHT.lo,)}, ceilings)
     assert decided(show_lanes, state, call()) == asks(state, DescribeLanes(planned, None))
 
 

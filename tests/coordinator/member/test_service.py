@@ -174,7 +174,7 @@ def test_slices_that_were_reported__are_withdrawn_once() -> None:
     assert world.requests == [Heartbeat(), ReportWorking(""), Heartbeat()]
 
 
-BEGUN = Batch(end_of(10, 20), (TP, WHOLE), granted=owned(), readable=owned(), began_ms=NOW - 300_001)
+BEGUN = Batch(end_of(10, 20), granted=owned(), readable=owned(), began_ms=NOW - 300_001)
 
 
 def test_a_batch_takes_too_long__the_heartbeat_warns() -> None:
@@ -184,15 +184,18 @@ def test_a_batch_takes_too_long__the_heartbeat_warns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("batch", "trial"),
+    ("batch", "singly"),
     [
-        pytest.param(Batch(end_of(10, 20), (TP, WHOLE)), True, id="of a struck lane"),
-        pytest.param(Batch(end_of(10, 20)), False, id="of all lanes"),
+        pytest.param(Batch(end_of(10, 20), {(TP, WHOLE): 10}), True, id="about one record on trial"),
+        pytest.param(Batch(end_of(10, 20), {(TP, WHOLE): 9}), False, id="many records on trial"),
+        pytest.param(Batch(end_of(10, 20)), False, id="nothing is on trial"),
         pytest.param(None, False, id="no batch"),
     ],
 )
-def test_trial__the_batch_planned_last(batch: Batch | None, trial: bool) -> None:
-    assert service(joined(batch=batch), Script()).trial is trial
+def test_a_task_takes_records_one_by_one__of_a_lane_on_trial_with_about_one_record(
+    batch: Batch | None, singly: bool
+) -> None:
+    assert service(joined(batch=batch), Script()).singly([Slice(TP, WHOLE, OffsetRange(10, 20))]) is singly
 
 
 EARLY = end_of(10, 20, early=1)

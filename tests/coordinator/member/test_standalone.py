@@ -195,13 +195,13 @@ def test_a_topic_was_recreated_since_the_plan__data_loss() -> None:
 
 def test_a_topic_was_recreated_without_fail_on_data_loss__it_is_left_out() -> None:
     decision = decided(standalone.return_tasks, RECREATED_QUERY, ours(at(10, 20), fail_on_data_loss=False))
-    assert decision == asks(RECREATED_QUERY, Pack(at(10, 20), at(10, 20, lanes={}), trial=False))
+    assert decision == asks(RECREATED_QUERY, Pack(at(10, 20), at(10, 20, lanes={})))
 
 
 def test_a_batch__is_packed() -> None:
     offset = at(10, 20)
-    assert decided(standalone.return_tasks, QUERY, ours(offset)) == asks(QUERY, Pack(offset, offset, trial=False))
-    packed = Pack(offset, offset, trial=False), ((),)
+    assert decided(standalone.return_tasks, QUERY, ours(offset)) == asks(QUERY, Pack(offset, offset))
+    packed = Pack(offset, offset), ((),)
     assert decided(standalone.return_tasks, QUERY, ours(offset), packed) == Decision(QUERY, (), Return(((),)))
 
 

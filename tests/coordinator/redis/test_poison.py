@@ -67,10 +67,10 @@ def test_a_report_of_begun_slices_renews_the_lease(world: World) -> None:
     assert world.store.poison.strikes() == ()
 
 
-def test_a_second_strike_of_a_lane_tried_alone_parks_it_and_an_operator_releases(world: World) -> None:
+def test_a_third_strike_of_a_record_on_trial_parks_it_and_an_operator_releases(world: World) -> None:
     world.found()
-    for member, alone in (("m-1", ""), ("m-2", "alone; ")):
-        world.store.poison.working(world.join(member), f"{alone}orders 0 {LOWER} 10-12;")
+    for member in ("m-1", "m-2", "m-3"):
+        world.store.poison.working(world.join(member), f"orders 0 {LOWER} 10-12 one;")
         world.now += SESSION + 1
         world.store.poison.strike(member)
     (parked,) = world.store.poison.strikes()
@@ -118,11 +118,49 @@ def test_available_now_leaves_out_parked_ranges_only_at_their_offset(
 def test_a_trial_finds_the_key_that_kills_tasks_and_parks_only_that_key(world: World) -> None:
     world.found()
     key = HashRange(LOWER.lo + 5, LOWER.lo + 5)
-    for member, at in (("m-1", f"orders 0 {LOWER} 10-20;"), ("m-2", f"alone; orders 0 {key} 13-14;")):
-        world.store.poison.working(world.join(member), at)
+    for member, at in (("m-1", f"{LOWER} 10-20"), ("m-2", f"{key} 13-14 one"), ("m-3", f"{key} 13-14 one")):
+        world.store.poison.working(world.join(member), f"orders 0 {at};")
         world.now += SESSION + 1
         world.store.poison.strike(member)
     assert [(s.hashes, s.offset, s.parked) for s in world.store.poison.strikes()] == [(key, 13, True)]
+
+
+def hang(world: World, member: str, at: str) -> None:
+    """A batch of the member takes longer than the longest, while its lease runs."""
+    me = world.join(member)
+    world.store.positions.acquire(me, {TP: (WHOLE,)})
+    world.store.positions.authorize(me, StreamOffset(world.group, member, lanes={TP: (Lane(LOWER, "x", 0),)}))
+    world.store.poison.working(me, f"orders 0 {at};")
+    world.now += LONGEST + 1
+    world.store.members.heartbeat(me)
+    world.store.poison.strike(member)
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        pytest.param(f"{LOWER} 10-12 one", [True], id="about one record"),
+        pytest.param(f"{LOWER} 10-12", [False], id="several records: they are cut"),
+    ],
+)
+def test_a_batch_that_hangs_over_a_record_on_trial_parks_it_at_the_second_strike(
+    world: World, second: str, expected: list[bool]
+) -> None:
+    world.found()
+    hang(world, "m-1", f"{LOWER} 10-20")
+    hang(world, "m-2", second)
+    assert [s.parked for s in world.store.poison.strikes()] == expected
+
+
+def test_a_life_that_is_killed_while_it_hangs_is_as_strong_a_sign(world: World) -> None:
+    world.found()
+    world.redis.hset(GroupKeys(world.group).strikes, ONCE.field, ONCE.text)
+    me = world.join("m-1", "i1")
+    world.store.positions.authorize(me, StreamOffset(world.group, "m-1", lanes={TP: (Lane(LOWER, "x", 0),)}))
+    world.store.poison.working(me, f"orders 0 {LOWER} 10-12 one;")
+    world.now += LONGEST + 1
+    world.join("m-1", "i2")
+    assert [s.parked for s in world.store.poison.strikes()] == [True]
 
 
 @pytest.mark.parametrize(
@@ -146,30 +184,30 @@ def test_a_strike_of_other_hashes_does_not_count_for_a_key(world: World, other: 
 @pytest.mark.parametrize(
     ("begun", "expected"),
     [
-        pytest.param([f"{LOWER} 10-20", f"alone; {LOWER} 11-12"], ["parked 2"], id="in it again, tried alone"),
-        pytest.param([f"{LOWER} 10-20"] * 2, ["struck 2"], id="killed twice in one batch nothing is parked yet"),
-        pytest.param([f"{LOWER} 10-20"] * 2 + [f"alone; {LOWER} 10-11"], ["parked 3"], id="... before it was tried"),
+        pytest.param([f"{LOWER} 10-20", f"{LOWER} 11-12 one"], ["struck 2"], id="in it again, a weak sign"),
+        pytest.param([f"{LOWER} 10-20"] + [f"{LOWER} 11-12 one"] * 2, ["parked 3"], id="... and again"),
+        pytest.param([f"{LOWER} 10-20"] * 3, ["struck 3"], id="killed in a batch nothing is parked"),
+        pytest.param([f"{LOWER} 10-20"] * 2 + [f"{LOWER} 10-11 one"], ["parked 3"], id="... before it was on trial"),
         pytest.param(
-            [f"{LOWER} 10-20", f"alone; {LOWER} 20-21"], ["struck 1"], id="offsets after it are not struck again"
+            [f"{LOWER} 10-20", f"{LOWER} 20-21 one"], ["struck 1"], id="offsets after it are not struck again"
         ),
-        pytest.param([f"{LOWER} 10-20", f"alone; {LOWER} 9-10"], ["struck 1"], id="... nor offsets before it"),
-        pytest.param([f"{LOWER} 13-14", f"alone; {LOWER} 10-18"], ["parked 2"], id="tried from before it, with it"),
-        pytest.param([f"{LOWER} 13-14", f"alone; {LOWER} 10-13"], ["struck 1"], id="... and up to it"),
+        pytest.param([f"{LOWER} 10-20", f"{LOWER} 9-10 one"], ["struck 1"], id="... nor offsets before it"),
+        pytest.param([f"{LOWER} 13-14"] * 2 + [f"{LOWER} 10-18 one"], ["parked 3"], id="tried from before it, with it"),
+        pytest.param([f"{LOWER} 13-14", f"{LOWER} 10-13 one"], ["struck 1"], id="... and up to it"),
         pytest.param([f"{LOWER} 13-14", f"{LOWER} 10-18", f"{LOWER} 13-14"], ["struck 3"], id="to and fro it adds up"),
         pytest.param(
-            [f"{LOWER} 10-20", f"alone; {QUARTERS[0]} 11-12"], ["parked 2"], id="a part of it is struck again"
+            [f"{LOWER} 10-20"] + [f"{QUARTERS[0]} 11-12 one"] * 2, ["parked 3"], id="a part of it is struck again"
         ),
         pytest.param([f"{QUARTERS[0]} 10-20", f"{LOWER} 11-12"], ["struck 1", "struck 1"], id="a wider range is not"),
         pytest.param([f"{LOWER} 10-20;orders 0 {UPPER} 7-9"] * 2, ["struck 2"] * 2, id="two at once count both"),
     ],
 )
-def test_a_second_strike_counts_up_or_parks_only_the_hashes_and_offsets_struck_before(
+def test_a_further_strike_counts_up_or_parks_only_the_hashes_and_offsets_struck_before(
     world: World, begun: list[str], expected: list[str]
 ) -> None:
     world.found()
     for life, slices in enumerate(begun):
-        alone, _, what = slices.rpartition("; ")
-        world.store.poison.working(world.join("m-1", f"i{life}"), f"{alone and 'alone; '}orders 0 {what};")
+        world.store.poison.working(world.join("m-1", f"i{life}"), f"orders 0 {slices};")
         world.now += SESSION + 1
         world.store.poison.strike("m-1")
     assert sorted(s.text.rpartition(" ")[0].rsplit(" ", 2)[0] for s in world.store.poison.strikes()) == expected
@@ -187,13 +225,7 @@ def test_a_life_that_ended_in_a_slice_is_evidence_however_soon_the_next_one_join
 
 def test_a_batch_beyond_the_longest_is_evidence_though_the_member_beats(world: World) -> None:
     world.found()
-    me = world.join("m-1")
-    world.store.positions.acquire(me, {TP: (WHOLE,)})
-    world.store.positions.authorize(me, StreamOffset(world.group, "m-1", lanes={TP: (Lane(LOWER, "x", 0),)}))
-    world.store.poison.working(me, f"orders 0 {LOWER} 10-12;")
-    world.now += LONGEST + 1
-    world.store.members.heartbeat(me)
-    world.store.poison.strike("m-1")
+    hang(world, "m-1", f"{LOWER} 10-12")
     assert [s.count for s in world.store.poison.strikes()] == [1]
 
 

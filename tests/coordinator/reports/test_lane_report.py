@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load
+from coordinator.cost.batch_cost import BatchCost, Ended, Load
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Budget, Quota, Why
 from coordinator.errors import StateFormatError
@@ -14,14 +14,13 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.end_history import EndHistory
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.reports.lane_lines import (
-    ALONE,
     LEAD,
     MOST_REPORTED,
     NOTHING,
     OLDER,
     PARKED,
     ROOM,
-    WAITS,
+    TRIED,
     BatchLine,
     CostKind,
     LaneLine,
@@ -77,28 +76,13 @@ def test_a_lane_line_has_rate_cost_lag_quota_and_reason() -> None:
     [
         pytest.param(1_000, (), "budget", id="the planner's own reason"),
         pytest.param(200, (), LIMITS, id="Spark's limit, where it is lower"),
-        pytest.param(1_000, (STRUCK,), ALONE, id="a struck lane that is tried"),
+        pytest.param(1_000, (STRUCK,), TRIED, id="a struck lane that is tried"),
         pytest.param(1_000, (replace(STRUCK, parked=True),), PARKED, id="a parked lane"),
         pytest.param(1_000, (replace(STRUCK, hashes=UPPER, parked=True),), "budget", id="another is parked"),
     ],
 )
 def test_a_lane_line_has_the_reason_that_bounds_it(until: int, strikes: tuple[Strike, ...], why: str) -> None:
     assert lines(until, strikes)[0].why == why
-
-
-@pytest.mark.parametrize(
-    ("alone", "whys"),
-    [
-        pytest.param((TP, LOWER), [ALONE, WAITS], id="all wait while a struck lane is tried"),
-        pytest.param(None, [ALONE, "ceiling"], id="it waits when it is the turn of the others"),
-    ],
-)
-def test_during_a_trial_the_other_lanes_wait_for_it(alone: LaneId | None, whys: list[str]) -> None:
-    at = 101 if alone else 100
-    struck = SLOW._replace(piece=OwnedRange(LOWER, 100, "e.1", at), why=Why.CEILING)
-    other = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 100), why=Why.CEILING)
-    planned = Planned((struck, other), {TP: 1_000}, (STRUCK,), alone=alone)
-    assert [line.why for line in lane_report(planned, None, EndHistory(), 20_000).lines] == whys
 
 
 @pytest.mark.parametrize(

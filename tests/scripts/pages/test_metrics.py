@@ -48,5 +48,5 @@ def test_a_counter_is_a_field_that_a_script_writes() -> None:
 def test_the_bounds_are_those_that_a_lane_can_have() -> None:
     whose = (lane_lines.ROOM, lane_lines.OLDER, lane_lines.JOINED, lane_lines.LEAD, lane_lines.FAILING)
     of_planner = {*Why, *(f"{Why.CEILING}: {who}" for who in whose)}
-    of_report = {lane_lines.PARKED, lane_lines.ALONE, lane_lines.WAITS, LIMITS}
+    of_report = {lane_lines.PARKED, lane_lines.TRIED, LIMITS}
     assert REASONS.keys() == {str(why) for why in of_planner} | of_report

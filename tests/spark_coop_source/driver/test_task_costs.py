@@ -122,13 +122,13 @@ def test_in_a_trial_the_record_that_does_not_end_is_known(
             raise TimeoutError
 
     slices = [whole(topic, 240, 260, partition=0)]
-    partition = replace(task(kafka, slices), report=receiver.report_to(slices, trial=True))
+    partition = replace(task(kafka, slices), report=receiver.report_to(slices), singly=True)
     with pytest.raises(Exception, match="TimeoutError"):
         list(read_slices(partition, UserFunction(as_text(fails), OUTPUT, True, concurrency)))
     at: list[Slice] = []
 
     def reported() -> bool:
-        at.extend(cost.under_way for cost in receiver.take())
+        at.extend(s for cost in receiver.take() for s in cost.under_way)
         return bool(at) and at[-1].offsets == OffsetRange(250, 251)
 
     eventually(reported, "the record is known", 20)

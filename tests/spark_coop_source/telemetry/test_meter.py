@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from queue import SimpleQueue
 
 import pyarrow as pa
 import pytest
@@ -13,7 +15,7 @@ from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
-from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
+from coordinator.telemetry import MOST_AT, MOST_KEYS, KeyAt, KeyCost, SliceCost
 from spark_coop_source.function.attempts import Done
 from spark_coop_source.function.slice_batches import SliceBatch, by_key, by_slice, each_record, tables
 from spark_coop_source.telemetry import meter as cost_meter
@@ -102,34 +104,70 @@ def test_partitions_begin_one_after_another_so_that_a_hang_has_an_address(clock:
 
 
 @pytest.mark.parametrize(
-    ("cut", "trial", "expected"),
+    ("cut", "singly", "expected"),
     [
         pytest.param(each_record, True, [(b"a", 7), (b"b", 8), (b"a", 9)], id="record by record"),
         pytest.param(by_slice, True, [None], id="a function of batches has two keys: it may be either"),
-        pytest.param(each_record, False, [None] * 3, id="not tried: there may be very many records"),
     ],
 )
 def test_a_trial_reports_the_key_before_the_function_may_hang_on_it(
-    clock: Clock, cut: Callable[..., Iterator[SliceBatch]], trial: bool, expected: list[tuple[bytes, int] | None]
+    clock: Clock, cut: Callable[..., Iterator[SliceBatch]], singly: bool, expected: list[tuple[bytes, int] | None]
 ) -> None:
     reports: list[SliceCost] = []
-    measured = SliceMeter(tables([ALL]), reports.append, with_function=True, trial=trial)
+    measured = SliceMeter(tables([ALL]), reports.append, with_function=True, singly=singly)
     at = []
     for each in measured.reading(ALL.topic_partition, iter([batch([b"a", b"b", b"a"], 7)])):
         for piece in cut(each, tables([ALL])[ALL.topic_partition]):
             measured.begins(piece)
             at.append(reports[-1].at)
+            measured.returned(piece)
             measured.worked(done(piece, 1.0))
-    assert at == [e and RecordAt(hash_record(*e), e[1]) for e in expected]
+    assert at == [(KeyAt(hash_record(*e), e[1], e[1] + 1),) if e else () for e in expected]
 
 
 def test_a_trial_reports_the_only_key_of_a_batch_too(clock: Clock) -> None:
     reports: list[SliceCost] = []
-    measured = SliceMeter(tables([ALL]), reports.append, with_function=True, trial=True)
+    measured = SliceMeter(tables([ALL]), reports.append, with_function=True, singly=True)
     for each in measured.reading(ALL.topic_partition, iter([batch([b"a"] * 3, 7)])):
         measured.begins(next(by_slice(each, tables([ALL])[ALL.topic_partition])))
     key_hash = hash_record(b"a", 7)
-    assert reports[-1].under_way == Slice(ALL.topic_partition, HashRange(key_hash, key_hash), OffsetRange(7, 8))
+    assert reports[-1].under_way == (Slice(ALL.topic_partition, HashRange(key_hash, key_hash), OffsetRange(7, 10)),)
+
+
+def test_calls_under_way_are_reported_though_no_call_returns(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_coop_source.telemetry.meter.ALIVE_S", 0.01)
+    reports = SimpleQueue[SliceCost]()
+    measured = SliceMeter(tables([ALL]), reports.put, with_function=True)
+    (read,) = measured.reading(ALL.topic_partition, iter([batch([b"a", b"b", b"a"], 7)]))
+    first, other = by_key(read, tables([ALL])[ALL.topic_partition])
+    hashes = {hash_record(b"a", 7): (7, 10), hash_record(b"b", 8): (8, 9)}
+    calls = [KeyAt(key, *hashes[key]) for key in sorted(hashes)]
+
+    def next_calls(wanted: list[KeyAt]) -> None:
+        while reports.get(timeout=20).at != tuple(wanted):
+            pass
+
+    with measured.alive():
+        measured.begins(first)
+        measured.begins(other)
+        next_calls(calls)
+        measured.returned(first)
+        next_calls([at for at in calls if at.key_hash == other.key_hash])
+        measured.returned(other)
+    assert not any(thread.name == "coop-kafka-alive" for thread in threading.enumerate())
+
+
+def test_very_many_calls_are_not_named(clock: Clock) -> None:
+    reports: list[SliceCost] = []
+    measured = SliceMeter(tables([ALL]), reports.append, with_function=True)
+    keys: list[bytes | None] = [b"%d" % i for i in range(MOST_AT + 1)]
+    (read,) = measured.reading(ALL.topic_partition, iter([batch(keys)]))
+    pieces = [*by_key(read, tables([ALL])[ALL.topic_partition])]
+    for piece in pieces[:-1]:
+        measured.begins(piece)
+    assert len(measured._at(ALL)) == MOST_AT
+    measured.begins(pieces[-1])
+    assert measured._at(ALL) == ()
 
 
 def test_with_a_function_reading_is_shared_out_by_rows(clock: Clock) -> None:

@@ -7,7 +7,7 @@ import pytest
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HASH_MAX, WHOLE, OffsetRange
 from coordinator.subscription import TopicPartition
-from coordinator.telemetry import KeyCost, RecordAt, SliceCost
+from coordinator.telemetry import KeyAt, KeyCost, SliceCost
 from slice_costs import BEGUN, COST
 from spark_coop_source.telemetry.report import MOST_BYTES, Report, decoded, encoded
 
@@ -17,7 +17,7 @@ from spark_coop_source.telemetry.report import MOST_BYTES, Report, decoded, enco
     [
         pytest.param(BEGUN, id="nothing yet"),
         pytest.param(COST, id="a finished slice"),
-        pytest.param(replace(BEGUN, at=RecordAt(12, 150)), id="the key that is worked on"),
+        pytest.param(replace(BEGUN, at=(KeyAt(12, 150, 152), KeyAt(13, 151, 152))), id="the keys that are worked on"),
         pytest.param(
             SliceCost.nothing(Slice(TopicPartition("t" * 249, 2**31 - 1), WHOLE, OffsetRange(2**63 - 2, 2**63 - 1))),
             id="the longest names and numbers",
@@ -31,7 +31,7 @@ def test_a_report_comes_back_as_it_was(cost: SliceCost) -> None:
     assert len(text) < 1_000 < MOST_BYTES
 
 
-REPORT = '[7,4,1,["t",0,0,9,0,5],[1,1,1.0,2.0,true,[3,4],null,2],[[5,6.0,1]]]'
+REPORT = '[7,4,1,["t",0,0,9,0,5],[1,1,1.0,2.0,true,[[3,4,5]],null,2],[[5,6.0,1]]]'
 
 
 NO_REPORTS = [
@@ -48,8 +48,8 @@ NO_REPORTS = [
     pytest.param(REPORT.replace("[7,4,", '[7,"4",'), id="an attempt that is text"),
     pytest.param(REPORT.replace("0,9,0,5", "9,0,0,5"), id="hashes upside down"),
     pytest.param(REPORT.replace("[1,1,1.0", "[1,-1,1.0"), id="fewer bytes than none"),
-    pytest.param(REPORT.replace("[3,4]", "[3,4,5]"), id="a record of three numbers"),
-    pytest.param(REPORT.replace("2.0,true,[3,4],null,2", "2.0,true"), id="of another version"),
+    pytest.param(REPORT.replace("[3,4,5]", "[3,4]"), id="a call of two numbers"),
+    pytest.param(REPORT.replace("2.0,true,[[3,4,5]],null,2", "2.0,true"), id="of another version"),
     pytest.param(REPORT.replace("null,2]", "null,-2]"), id="fewer dropped records than none"),
 ]
 
@@ -64,7 +64,7 @@ def test_a_text_of_another_form_is_no_report(text: str) -> None:
 @pytest.mark.parametrize("place", range(3))
 def test_a_number_that_is_none_is_dropped(place: int, number: str, monkeypatch: pytest.MonkeyPatch) -> None:
     read_ms, function_ms, key_ms = ("1" if i != place else number for i in range(3))
-    text = f'[7,4,1,["t",0,1,9,0,5],[1,1,{read_ms},{function_ms},true,null,null,0],[[5,{key_ms},1]]]'
+    text = f'[7,4,1,["t",0,1,9,0,5],[1,1,{read_ms},{function_ms},true,[],null,0],[[5,{key_ms},1]]]'
     monkeypatch.setattr("json.dumps", lambda *_, **__: text)
     assert decoded(encoded(Report(7, 4, 1, COST))) is None
     monkeypatch.setattr("json.dumps", lambda *_, **__: text.replace(number, "1"))

@@ -60,10 +60,15 @@ local function busy(leases)
   return nil
 end
 
+local function hangs(batches, member)
+  local at = end_of_batch(batches, member)
+  return at and tonumber(at) < now_ms()
+end
+
 -- Whether others may acquire the member's ranges: its lease has ended, or its batch hangs (rule: lease-end).
 local function takeable(leases, batches, member)
-  local its_end, hung, now = end_of_lease(leases, member), end_of_batch(batches, member), now_ms()
-  return not its_end or tonumber(its_end) < now or (hung and tonumber(hung) < now)
+  local its_end = end_of_lease(leases, member)
+  return not its_end or tonumber(its_end) < now_ms() or hangs(batches, member)
 end
 
 -- The members whose ranges are not takeable, ascending. Some of them may be leaving.

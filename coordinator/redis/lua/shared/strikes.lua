@@ -2,15 +2,16 @@
 -- Uses damage, events, prelude
 
 -- Strikes slices that a lost member's tasks had not ended, once for each loss (rule: strike-needs-evidence).
--- If a trial strikes a slice again, the script parks it and removes the strikes around it. Outside a trial it parks
--- nothing: two deaths of a member in one batch may have any cause, and would park healthy lanes.
-local function strike(working_key, strikes, events, member)
+-- If one record on trial is struck again, the script parks it and removes the strikes around it. A lost lease is a
+-- weaker sign than a batch that hangs, and takes one strike more (rule: parked-until-released).
+local function strike(working_key, strikes, events, member, hung)
   local slices, text = {}, redis.call('HGET', working_key, member) or ''
-  local alone = string.sub(text, 1, 6) == 'alone;'
-  for tp, lo, hi, start, stop in string.gmatch(text, '(%S+ %d+) (%x+)-(%x+) (%d+)-(%d+);') do
+  for tp, lo, hi, start, stop, one in string.gmatch(text, '(%S+ %d+) (%x+)-(%x+) (%d+)-(%d+)([^;]*);') do
     local whole = #lo == 16 and #hi == 16 and lo <= hi and hi < '8'  -- a hint: a damaged entry strikes no slice
     local some = less(start, stop) and #stop < 20 and not less(OFFSET_MAX, stop)
-    if whole and some then slices[#slices + 1] = { tp = tp, lo = lo, hi = hi, start = start, stop = stop } end
+    if whole and some then
+      slices[#slices + 1] = { tp = tp, lo = lo, hi = hi, start = start, stop = stop, one = one == ' one' }
+    end
   end
   local known = redis.call('HGETALL', strikes)
   for _, s in ipairs(slices) do
@@ -25,7 +26,7 @@ local function strike(working_key, strikes, events, member)
         around[#around + 1] = known[i]
       end
     end
-    local kind = count > 1 and alone and 'parked' or 'strike'
+    local kind = s.one and count > (hung and 1 or 2) and 'parked' or 'strike'
     local value = { kind == 'parked' and kind or 'struck', count, s.start .. '-' .. s.stop, ms(now_ms()), member }
     if kind == 'parked' then redis.call('HDEL', strikes, unpack(around)) end
     redis.call('HSET', strikes, name, table.concat(value, ' '))
