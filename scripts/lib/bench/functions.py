@@ -122,6 +122,12 @@ def wait_and_return_time(key: bytes | None, records: pa.RecordBatch) -> pa.Recor
     )
 
 
+def wait_4_ms(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    """One key's records unchanged, each after 4 ms."""
+    time.sleep(0.004 * len(records))
+    return records.select(["partition", "offset", "key", "value"])
+
+
 def wait_and_pass(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
     """One key's records unchanged, each after 15 ms; a record with the value `HANG` never ends."""
     for value in records.column("value").to_pylist():

@@ -1,0 +1,64 @@
+"""The time until the survivor of two applications has caught up: after a kill, a SIGTERM, and `query.stop()`."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from uuid import uuid4
+
+from bench.functions import PASSED, wait_4_ms
+from bench.table import Result, duration
+from bench.world import World
+from drivers import slow_job
+from drivers.driver import JOB, Driver
+from drivers.fleet import Fleet
+from spark_coop_source import map_in_read
+from topics import Record
+
+RECORDS, FEW, KEYS, MS = 24_000, 6_000, 1_700, 4
+SLOTS, SESSION_S, BUDGET_S, HAND_OVER_S = 2, 5, 2, 5
+MORE_BATCHES = 3
+
+_IN_THE_READ = {**map_in_read(wait_4_ms, schema=PASSED, per_key=True)}
+_BEHIND = {slow_job.WORK: str(MS)}
+_OPTIONS = {"batch.time.budget": f"{BUDGET_S}s", "session.timeout.ms": str(1000 * SESSION_S)}
+
+WAYS: Mapping[str, tuple[Callable[[Driver], None], int]] = {
+    "kill -9": (Driver.kill, SESSION_S),
+    "SIGTERM": (lambda driver: driver.running.terminate(), HAND_OVER_S),
+    "query.stop()": (Driver.ask_to_stop, HAND_OVER_S),
+}
+"""How one of the two ends, and how long its ranges may then wait."""
+
+
+def p17(world: World) -> Iterator[Result]:
+    """P17: two applications, one partition, 4 ms a record; one ends in a large batch."""
+    for where, of_work in (("in the read", _IN_THE_READ), ("behind the read", _BEHIND)):
+        for way, (end, waits_s) in WAYS.items():
+            took, unread = _caught_up(world, of_work, end)
+            work_s = waits_s + unread * MS / 1000 / SLOTS
+            aim = (work_s + MORE_BATCHES * BUDGET_S) / work_s
+            work = f"two applications, {MS} ms a record {where}, one ends by {way}: until the other has caught up"
+            note = f"{unread} records were unread; its ranges may wait {waits_s} s"
+            yield Result("P17", work, "wait + work / slots", duration(took), duration(work_s), took / work_s, aim, note)
+
+
+def _caught_up(world: World, of_work: Mapping[str, str], end: Callable[[Driver], None]) -> tuple[float, int]:
+    """The seconds, and the records that were unread when one of the two ended."""
+    group = f"takeover-{uuid4().hex[:8]}"
+    folder = world.folder / group
+    folder.mkdir()
+    job = JOB.with_name("slow_job.py") if slow_job.WORK in of_work else JOB
+    options = {**_OPTIONS, **of_work}
+    fleet = Fleet(world.kafka, world.redis.address, group, folder, options=options, job=job)
+    try:
+        first, other = fleet.join("a"), fleet.join("b")
+        fleet.until(lambda: fleet.shared(first, other), "both share the partition")
+        records = FEW if world.quick else RECORDS
+        fleet.kafka.produce(fleet.topic, [Record(b"%d" % i, b"key-%d" % (i % KEYS), 0) for i in range(records)])
+        fleet.sent[0] = [(f"key-{i % KEYS}", str(i)) for i in range(records)]
+        fleet.until(lambda: first.finished > 1 and len(fleet.arrived) > records / 10, "both are at work")
+        unread, began = records - len(fleet.arrived), time.monotonic()
+        end(first)
+        fleet.until(lambda: fleet.everything_arrived, "the survivor has caught up", 900)
+        return time.monotonic() - began, unread
+    finally:
+        fleet.end()
