@@ -220,7 +220,9 @@ class KafkaLog:
         words = {tp: offset for tp, offset in offsets.items() if offset in (EARLIEST, LATEST)}
         numbers = {tp: offset for tp, offset in offsets.items() if tp not in words}
         if self._fail_on_data_loss:
-            _must_be_readable(numbers, self.bounds(numbers))
+            marks = self.high_watermarks(numbers)  # records of open transactions are in the log too
+            bounds = {tp: b._replace(end=marks[tp]) for tp, b in self.bounds(numbers).items()}
+            _must_be_readable(numbers, bounds)
         return {**offsets, **self._look_up(words)}
 
     def _at_times(self, times_ms: Wanted, no_match: NoMatch) -> Offsets:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from coordinator.errors import CheckpointMismatchError, FilterChangedError
-from coordinator.member.decision import Call, Decision, Seen
+from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import partitions_are_given, topics_again
-from coordinator.member.requests import Log, ReadHighWatermarks, ReadResetEpoch
+from coordinator.member.low_ends import believed, unsure
+from coordinator.member.requests import Log, ReadResetEpoch
 from coordinator.member.state import State
 from coordinator.progress import data_loss
 from coordinator.progress.data_loss import Beyond
@@ -29,7 +30,9 @@ def accept(state: State, seen: Seen, call: Call) -> Decision:
         )
     warnings = tuple(_unknown_topics(state, call))
     if settings.fail_on_data_loss:
-        state, _, _ = within_logs(state, offset, seen, call)
+        state, within, _ = within_logs(state, offset, seen, call)
+        if within is None:
+            return Decision(state, (), LookAgain(RETRY_MS))
     life = state.life if state.life.member else replace(state.life, member=offset.member or state.life.minted)
     return Decision(replace(state, life=life), warnings)
 
@@ -64,14 +67,17 @@ def _unknown_topics(state: State, call: Call) -> Iterator[Request[bool]]:
 
 def within_logs(
     state: State, offset: StreamOffset, seen: Seen, call: Call
-) -> tuple[State, StreamOffset, tuple[Request[bool], ...]]:
+) -> tuple[State, StreamOffset | None, tuple[Request[bool], ...]]:
     """The offset without partitions whose log ends before it, and a warning for each of them.
 
-    Reads Kafka only if the last look does not show that the logs reach so far.
+    None if such a log end is not believed yet: look again. Reads Kafka only if the last look does not show that the
+    logs reach so far.
     """
     if offset == state.losses.within:
         return state, offset, ()
     state, beyond = _beyond(state, offset, seen, call)
+    if beyond is None:
+        return state, None, ()
     if not beyond:
         return replace(state, losses=replace(state.losses, within=offset)), offset, ()
     settings = call.setup.settings
@@ -81,12 +87,15 @@ def within_logs(
     return replace(state, evidence=state.evidence.forgotten()), offset.without(beyond), warnings
 
 
-def _beyond(state: State, offset: StreamOffset, seen: Seen, call: Call) -> tuple[State, dict[TopicPartition, Beyond]]:
-    topics = state.log.topics
+def _beyond(
+    state: State, offset: StreamOffset, seen: Seen, call: Call
+) -> tuple[State, dict[TopicPartition, Beyond] | None]:
+    topics, reached = state.log.topics, state.log.reached
     far = {
         tp: until
         for tp, until in data_loss.further(offset, state.log.bounds).items()
         if tp.topic in topics and offset.topic_ids.get(tp.topic) == topics[tp.topic].id  # else it was re-created
+        if until > reached.get(tp, 0)
     }
     if not far or offset.reset < seen.of(ReadResetEpoch()):
         return state, {}  # an operator has moved positions since: no part of this offset is used
@@ -97,6 +106,9 @@ def _beyond(state: State, offset: StreamOffset, seen: Seen, call: Call) -> tuple
             f"the checkpoint reads {unknown[0]}, a partition that its topic does not have",
             "use a new checkpointLocation and an output of its own; the group's positions are in Redis and stay",
         )
-    wanted = tuple(tp for tp in far if tp in known)
-    ends = seen.of(ReadHighWatermarks(wanted)) if wanted else {}
-    return state, {tp: Beyond(tp, far[tp], ends[tp]) for tp in wanted if far[tp] > ends[tp]}
+    log, wanted = state.log, {tp: until for tp, until in far.items() if tp in known}
+    low, ends = believed(log.low, log.bounds, wanted, seen)
+    others = {tp: of for tp, of in log.low.items() if tp not in wanted}
+    reached = {**log.reached, **{tp: end for tp, end in ends.items() if tp not in unsure(low)}}
+    state = replace(state, log=replace(log, reached=reached, low=others | low))
+    return state, None if unsure(low) else {tp: Beyond(tp, far[tp], end) for tp, end in ends.items() if far[tp] > end}

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.accepting import within_logs
-from coordinator.member.decision import Call, Decision, Fail, Seen
+from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.failing import look_again
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Commit, Event, Learn, Log, LogBatch, ReadEnds, ReadSeal, ShowBatch
@@ -53,7 +53,7 @@ def _limit(line: BatchLine, call: Call) -> Request[bool]:
 
 def witness(state: State, seen: Seen, call: Call) -> Decision:
     """Decide which parts of the start this member commits."""
-    start, batch, commits = call.offset, state.batch, state.commits
+    before, start, batch, commits = state, call.offset, state.batch, state.commits
     if state.turn.committed:
         return Decision(state)
     if start == commits.whole:
@@ -61,8 +61,10 @@ def witness(state: State, seen: Seen, call: Call) -> Decision:
     witnessed = batch.readable if batch and batch.end == start else None
     if start != commits.confirmed:  # else its true ends are known
         state = replace(state, evidence=state.evidence.seen(start, witnessed))
-    mine = start if witnessed is None else narrowed(start, witnessed)
-    state, mine, warnings = within_logs(state, mine, seen, call)
+    part = start if witnessed is None else narrowed(start, witnessed)
+    state, mine, warnings = within_logs(state, part, seen, call)
+    if mine is None:
+        return Decision(replace(before, log=state.log), (), LookAgain(RETRY_MS))
     if commits.confirmed == start or not start.member:
         return Decision(_done(state, start, all_of_it=mine == start), warnings)
     done, all_of_it = _to_its_ends(state, mine, start, witnessed, seen), mine == start

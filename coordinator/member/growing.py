@@ -16,7 +16,8 @@ from dataclasses import replace
 from coordinator.assignment.assignment_text import Ranges, event_text
 from coordinator.assignment.rebalance import difference, union
 from coordinator.errors import ConflictingOptionsError
-from coordinator.member.decision import Call, Decision, Return, Seen
+from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Return, Seen
+from coordinator.member.low_ends import believed, unsure
 from coordinator.member.requests import (
     Log,
     ReadAssignment,
@@ -50,7 +51,9 @@ def set_targets(state: State, seen: Seen, call: Call) -> Decision:
         )
     bounds = state.log.bounds
     older = older_partitions(seen.of(ReadGrowths()), seen.of(ReadPartitionCounts()), state.log.topics)
-    state = _with_sight(state, older & bounds.keys(), seen)
+    state, taken = _with_sight(state, older & bounds.keys(), seen)
+    if not taken:
+        return Decision(state, (), LookAgain(RETRY_MS))
     targets = {tp: b.end for tp, b in bounds.items()} | dict(state.growing.sights[-1].marks)
     return Decision(replace(state, pace=replace(state.pace, targets=targets)), (), Return(None))
 
@@ -93,12 +96,14 @@ def older_partitions_first(
     if not active:
         return replace(state, growing=replace(state.growing, closed=closed, sights=())), work
     older = {tp for g in active for tp in g.holding}
-    state = _with_sight(replace(state, growing=replace(state.growing, closed=closed)), older, seen)
-    _record(state.growing, [g for g in active if state.owning.looked_at_ms >= g.until_ms and not g.ends], seen)
+    state, taken = _with_sight(replace(state, growing=replace(state.growing, closed=closed)), older, seen)
+    sights = state.growing.sights if taken else ()  # an earlier sight is older than the record of a growth
+    if taken:
+        _record(state.growing, [g for g in active if state.owning.looked_at_ms >= g.until_ms and not g.ends], seen)
     positions = _positions(state, older, seen, call)
     over = state.growing.over
     for growth in active:
-        work, done = _limited(growth, work, positions, state.growing.sights)
+        work, done = _limited(growth, work, positions, sights)
         over = over | {(growth, nonce)} if done else over
     return replace(state, growing=replace(state.growing, over=over)), work
 
@@ -124,15 +129,26 @@ def _limited(
     return work, bool(growth.ends) and all(level == ((0, OPEN),) for level in of_steps.values())
 
 
-def _with_sight(state: State, older: Collection[TopicPartition], seen: Seen) -> State:
-    """One more sight: the log ends, then the high watermarks of the older partitions."""
+def _with_sight(state: State, older: Collection[TopicPartition], seen: Seen) -> tuple[State, bool]:
+    """One more sight: the log ends, then the high watermarks of the older partitions.
+
+    None is taken while a watermark is lower than an end that was seen before: records would seem not to be there.
+    """
     growing, ids = state.growing, state.log.topic_ids
     if ids != growing.topic_ids:
-        growing = replace(growing, sights=(), topic_ids=ids)
+        growing = replace(growing, sights=(), low={}, topic_ids=ids)
     marks = seen.of(ReadHighWatermarks(tuple(sorted(older))))
-    sight = Sight(growing.number, {tp: b.end for tp, b in state.log.bounds.items()}, marks)
+    last = growing.sights[-1].marks if growing.sights else {}
+    ends, reached = {tp: b.end for tp, b in state.log.bounds.items()}, state.log.reached
+    known = {tp: max(of.get(tp, 0) for of in (ends, reached, last)) for tp in marks}
+    wanted = {tp: known[tp] for tp, mark in marks.items() if mark < known[tp]}
+    low, again = believed(growing.low, state.log.bounds, wanted, seen)
+    growing = replace(growing, low=low)
+    if unsure(low):
+        return replace(state, growing=growing), False
+    sight = Sight(growing.number, ends, {**marks, **again})
     growing = replace(growing, sights=remembered(growing.sights, sight), number=growing.number + 1)
-    return replace(state, growing=growing)
+    return replace(state, growing=growing), True
 
 
 def _record(growing: Growing, ended: Sequence[Growth], seen: Seen) -> None:

@@ -25,7 +25,10 @@ def topics_again(log: LogView, seen: Seen) -> LogView:
     if topics == log.topics:
         return log
     partitions = tuple(TopicPartition(t, p) for t, of in sorted(topics.items()) for p in of.partitions)
-    return replace(log, topics=topics, partitions=partitions)
+    same = {tp for tp in partitions if tp.topic in log.topics and log.topics[tp.topic].id == topics[tp.topic].id}
+    reached = {tp: end for tp, end in log.reached.items() if tp in same}
+    low = {tp: of for tp, of in log.low.items() if tp in same}
+    return replace(log, topics=topics, partitions=partitions, reached=reached, low=low)
 
 
 def see_logs(state: State, seen: Seen, call: Call) -> Decision:

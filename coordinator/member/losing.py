@@ -12,6 +12,7 @@ from typing import Any
 from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import with_epoch_ends
+from coordinator.member.low_ends import judged, unsure
 from coordinator.member.mirroring import mirror
 from coordinator.member.requests import (
     Claim,
@@ -44,31 +45,34 @@ def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
     """
     acquired, bounds = state.owning.acquired, state.log.bounds
     looked_at = (acquired, bounds, state.log.topics, state.life.nonce)
-    if state.losses.settled == looked_at:
-        return Decision(_store_ends(state, acquired, bounds, seen) if _ends_are_old(state, seen) else state)
+    if state.losses.settled == looked_at and state.shown.ends:
+        return Decision(_stored(state, state.shown.ends[1], seen))
     if not acquired.progress.keys() <= bounds.keys():
         return Decision(state, (), LookAgain(RETRY_MS))  # a topic has vanished, and is still owned
-    state, found = _found(state, acquired, bounds, seen)
+    state, found, ends = _found(state, acquired, bounds, seen)
     if found and call.setup.settings.fail_on_data_loss:
         raise data_loss.error(found[0])
     if found:
         return _accept(state, acquired, found, seen, call)
-    state = _store_ends(state, acquired, bounds, seen)
-    return Decision(replace(state, losses=replace(state.losses, settled=looked_at)))
+    state = _stored(state, _report(state, acquired, bounds, ends), seen)
+    settled = None if unsure(state.log.low) else looked_at
+    return Decision(replace(state, losses=replace(state.losses, settled=settled)))
 
 
 def _found(
     state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], seen: Seen
-) -> tuple[State, tuple[Loss, ...]]:
-    """All losses. A leader epoch that was checked is not read again."""
+) -> tuple[State, tuple[Loss, ...], Mapping[TopicPartition, Bounds]]:
+    """All losses, and the bounds that show them. A leader epoch that was checked is not read again."""
     own = data_loss.extents(state.losses.completed, acquired.reset, acquired.topic_ids)
     log, own_ends = with_epoch_ends(state.log, own, seen)
     known = _known(state, acquired, bounds, seen)
     log, known_ends = with_epoch_ends(log, known, seen)
     cut = data_loss.cuts(own, own_ends) | data_loss.cuts(known, known_ends)
-    found = tuple(data_loss.losses(acquired.progress, bounds, acquired.topic_ids, log.topics, cut))
+    lost = data_loss.lost(bounds, acquired.topic_ids, log.topics, cut)
+    log, ends = judged(log, data_loss.reach(acquired.progress), lost, seen)
+    found = tuple(data_loss.losses(acquired.progress, ends, acquired.topic_ids, log.topics, cut))
     losses = _checked(state, acquired, bounds, {loss.tp for loss in cut.values()})
-    return replace(state, log=log, losses=losses), found
+    return replace(state, log=log, losses=losses), found, ends
 
 
 def _known(
@@ -137,10 +141,17 @@ def _moves(loss: Loss, state: State, acquired: Acquired, seen: Seen, call: Call)
             yield Recreate(topics, {tp: b.beginning for tp, b in bounds.items() if tp.topic == topic})
 
 
-def _store_ends(state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], seen: Seen) -> State:
-    """Store the log ends, and the extents of logs with owned ranges: after the check for cut logs, before a plan."""
-    extents = _extent_texts(acquired, {tp: bounds[tp] for tp in _owned(acquired)})
-    report = ReportEnds({tp: b.end for tp, b in bounds.items()}, extents)
+def _report(
+    state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], ends: Mapping[TopicPartition, Bounds]
+) -> Request[None]:
+    """The log ends, and the extents of logs with owned ranges; without partitions whose end is not believed yet."""
+    sure = ends.keys() - unsure(state.log.low)
+    extents = _extent_texts(acquired, {tp: bounds[tp] for tp in _owned(acquired) if tp in sure})
+    return ReportEnds({tp: b.end for tp, b in ends.items() if tp in sure}, extents)
+
+
+def _stored(state: State, report: Request[None], seen: Seen) -> State:
+    """Store the log ends: after the check for cut logs, before a plan."""
     if state.shown.ends == (state.life.nonce, report) and not _ends_are_old(state, seen):
         return state
     seen.of(report)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.limits import Limits
+from coordinator.member.low_ends import unsure
 from coordinator.member.state import Offsets, Pace, State
 from coordinator.plan.planning import OwnedRanges, anything, backlog, levels
 from coordinator.subscription import TopicPartition
@@ -28,19 +29,21 @@ def adopt_targets(state: State, seen: Seen, call: Call) -> Decision:
     A partition that appeared later has no target here. It is read up to the target of other members, which may wait
     for it. This member does not wait for it: so no two members wait for each other.
     """
-    pace, bounds = state.pace, state.log.bounds
+    pace, bounds, alone = state.pace, state.log.bounds, unsure(state.log.low)
     if pace.targets is None:
         return Decision(state)
-    targets = {tp: min(target, bounds[tp].end) for tp, target in pace.targets.items() if tp in bounds}
+    known = {tp: target for tp, target in pace.targets.items() if tp in bounds}
+    targets = {tp: target if tp in alone else min(target, bounds[tp].end) for tp, target in known.items()}
     return Decision(replace(state, pace=replace(pace, targets=targets)))
 
 
 def ends_of(state: State) -> dict[TopicPartition, int]:
-    """The end of each partition in this run."""
-    targets, of_others, bounds = state.pace.targets, state.owning.targets, state.log.bounds
+    """The end of each partition in this run; 0 where the log end is not believed yet (see `low_ends`)."""
+    targets, of_others, alone = state.pace.targets, state.owning.targets, unsure(state.log.low)
+    ends = {tp: 0 if tp in alone else b.end for tp, b in state.log.bounds.items()}
     if targets is None:
-        return {tp: b.end for tp, b in bounds.items()}
-    return {tp: min(b.end, targets.get(tp, of_others.get(tp, 0))) for tp, b in bounds.items()}
+        return ends
+    return {tp: min(end, targets.get(tp, of_others.get(tp, 0))) for tp, end in ends.items()}
 
 
 def pace_batch(state: State, seen: Seen, call: Call) -> Decision:

@@ -12,6 +12,7 @@ from coordinator.assignment.rebalance import union
 from coordinator.errors import CheckpointMismatchError
 from coordinator.member import accepting, log_view, pacing, planning, reading
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
+from coordinator.member.low_ends import judged
 from coordinator.member.query import Query, Steps
 from coordinator.member.requests import Learn, Log, LogBatch, Pack, ResolveOffsets
 from coordinator.member.state import State
@@ -83,8 +84,11 @@ def take_positions(state: State, seen: Seen, call: Call) -> Decision:
     start, bounds, topics = call.offset, state.log.bounds, state.log.topics
     progress = {tp: Progress(tuple(Segment(row.hashes, row.until) for row in rows)) for tp, rows in start.rows.items()}
     known = data_loss.extents(start, start.reset, start.topic_ids)
-    log, ends = log_view.with_epoch_ends(state.log, known, seen)
-    found = tuple(data_loss.losses(progress, bounds, start.topic_ids, topics, data_loss.cuts(known, ends)))
+    log, of_epochs = log_view.with_epoch_ends(state.log, known, seen)
+    cut = data_loss.cuts(known, of_epochs)
+    lost = data_loss.lost(bounds, start.topic_ids, topics, cut)
+    log, ends = judged(log, data_loss.reach(progress), lost, seen)
+    found = tuple(data_loss.losses(progress, ends, start.topic_ids, topics, cut))
     if found and call.setup.settings.fail_on_data_loss:
         raise data_loss.error(found[0])
     for loss in found:
@@ -125,8 +129,8 @@ NEXT_OFFSET = (
     pacing.rest,
     log_view.see_topics,
     log_view.see_logs,
-    pacing.adopt_targets,
     take_positions,
+    pacing.adopt_targets,
     reading.limit,
     pacing.pace_batch,
     look_closer,

@@ -86,6 +86,15 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
+class Low:
+    """A log end that was lower than before at each look since then."""
+
+    epoch: int  # the leader epoch
+    since_ms: int
+    believed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LogView:
     """Kafka as this member saw it last."""
 
@@ -95,6 +104,8 @@ class LogView:
     beginnings: Offsets | None = None  # as old as the topics
     bounds: Mapping[TopicPartition, Bounds] = field(default_factory=dict)
     epoch_ends: Mapping[tuple[str, TopicPartition, int, int], int | None] = field(default_factory=dict)
+    reached: Offsets = field(default_factory=dict)  # how far these logs reached at the last look, also if it was low
+    low: Mapping[TopicPartition, Low] = field(default_factory=dict)
 
     @property
     def topic_ids(self) -> dict[str, str]:
@@ -177,6 +188,7 @@ class Growing:
     sights: tuple[Sight, ...] = ()
     number: int = 0  # of the next sight
     topic_ids: Mapping[str, str] = field(default_factory=dict)  # of the topics that the sights are of
+    low: Mapping[TopicPartition, Low] = field(default_factory=dict)  # high watermarks; meanwhile there is no sight
     logged: frozenset[Growth] = frozenset()
     over: frozenset[tuple[Growth, str]] = frozenset()  # growths that hold nothing back, each at a nonce
     closed: frozenset[TopicPartition] = frozenset()  # new partitions that still wait for older ones

@@ -5,10 +5,10 @@
     offsets of a checkpoint                  `member.accepting`
     topics of a planned batch                `member.authorizing`, `member.standalone`
 
-Tasks do not use this module: `spark_coop_source/fetch/fetch.py` finds lost records by itself.
+Of this module, tasks know only `LOW_MS`: `spark_coop_source/fetch/fetch.py` finds lost records by itself.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -17,6 +17,13 @@ from coordinator.progress.leader_epochs import Extent, Extents
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.subscription import Bounds, Topic, TopicPartition
+
+LOW_MS = 10_000
+"""How long a log end that is too low is looked at again before records count as lost.
+
+A new leader learns from its followers how far its log is replicated. They fetch at least every 500 ms
+(replica.fetch.wait.max.ms), and clients learn of a leader within a second or two. Spark's source looks three times, a
+second apart (SPARK-26267)."""
 
 REMEDY = (
     "no position was moved; to go on with the records that are left, set failOnDataLoss=false;"
@@ -119,11 +126,27 @@ def cuts(extents: Extents, ends: Mapping[TopicPartition, int]) -> dict[TopicPart
     return {tp: Cut(tp, x.end, ends[tp], x.epoch) for tp, x in extents.items() if tp in ends and ends[tp] < x.end}
 
 
+def reach(progress: Mapping[TopicPartition, Progress]) -> dict[TopicPartition, int]:
+    """The offset after the last one that is done, in partitions with positions."""
+    return {tp: max(s.reach for s in p.segments) for tp, p in progress.items() if p.segments}
+
+
 def recreated(recorded: Mapping[str, str], topics: Mapping[str, Topic]) -> Iterator[Recreated]:
     """Every topic whose id is not the recorded one."""
     for name, topic in topics.items():
         if recorded.get(name, topic.id) != topic.id:
             yield Recreated(name, recorded[name], topic.id)
+
+
+def lost(
+    partitions: Iterable[TopicPartition],
+    recorded: Mapping[str, str],
+    topics: Mapping[str, Topic],
+    cut: Mapping[TopicPartition, Cut],
+) -> frozenset[TopicPartition]:
+    """The partitions that are cut, or of topics that were created again: whatever their log ends are."""
+    again = {loss.topic for loss in recreated(recorded, topics)}
+    return frozenset(tp for tp in partitions if tp in cut or tp.topic in again)
 
 
 def losses(
@@ -138,14 +161,13 @@ def losses(
     gone = {loss.topic for loss in again}
     yield from again
     yield from (loss for tp, loss in cut.items() if tp.topic not in gone)
-    for tp, p in progress.items():
-        if tp.topic in gone or tp in cut or not p.segments:
+    for tp, highest in reach(progress).items():
+        if tp.topic in gone or tp in cut:
             continue
-        highest = max(s.reach for s in p.segments)
         if highest > bounds[tp].end:
             yield Truncated(tp, highest, bounds[tp].end)
-        elif p.stable < bounds[tp].beginning:
-            yield Aged(tp, p.stable, bounds[tp].beginning)
+        elif progress[tp].stable < bounds[tp].beginning:
+            yield Aged(tp, progress[tp].stable, bounds[tp].beginning)
 
 
 def further(offset: StreamOffset, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
@@ -19,6 +20,7 @@ from coordinator.offset_spec import AtTimestamp, NoMatch
 from coordinator.plan.packing import pack
 from coordinator.plan.planning import OwnedRange, plan
 from coordinator.ports import Log
+from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import Assigned, Bounds, Subscription, TopicPartition
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Offsets = Mapping[TopicPartition, int]
+LOOK_S = 1.0
+"""The time between two looks at a log that ends before a wanted offset."""
+
 _EPOCH = "-"  # the lane epoch of a slice that no other member can take
 
 
@@ -122,13 +127,26 @@ def _offsets(options: SourceOptions, opened: Log, partitions: tuple[TopicPartiti
     ends = opened.resolve(options.ending, partitions)
     if options.fail_on_data_loss:
         return starts, ends
-    bounds = opened.bounds(partitions)
+    bounds = _bounds(opened, {tp: max(starts[tp], ends[tp]) for tp in partitions})
     for tp in partitions:
         _log_losses(tp, starts[tp], ends[tp], bounds[tp])
     return (
         {tp: max(start, bounds[tp].beginning) for tp, start in starts.items()},
         {tp: min(end, bounds[tp].end) for tp, end in ends.items()},
     )
+
+
+def _bounds(opened: Log, wanted: Offsets) -> dict[TopicPartition, Bounds]:
+    """The logs up to their high watermarks: records of open transactions are not lost.
+
+    A log that ends before a wanted offset is looked at again for some seconds; see `LOW_MS`.
+    """
+    began = monotonic()
+    while True:
+        marks = opened.high_watermarks(wanted)
+        if all(mark >= wanted[tp] for tp, mark in marks.items()) or monotonic() - began >= LOW_MS / 1000:
+            return {tp: b._replace(end=marks[tp]) for tp, b in opened.bounds(wanted).items()}
+        sleep(LOOK_S)
 
 
 def _log_losses(tp: TopicPartition, start: int, end: int, bounds: Bounds) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, takewhile
-from time import monotonic
+from time import monotonic, sleep
 
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaTopicPartition
@@ -45,6 +45,7 @@ from coordinator.errors import (
 from coordinator.kafka.connection import servers_of
 from coordinator.kafka.errors import error_text, explained
 from coordinator.kafka.log import KafkaLog
+from coordinator.progress.data_loss import LOW_MS
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import Bounds, TopicPartition, Topics
 from spark_coop_source.decode.chunk import Chunk
@@ -72,6 +73,10 @@ CHUNK_BYTES = 4 * 1024 * 1024
 
 The more record batches are decoded together, the less each costs; but a few chunks should fit into a processor's cache.
 """
+
+LOW_S = LOW_MS / 1000
+"""How long a log end below the next offset is looked at again before it is a loss: a new leader may not know yet how
+far its log is replicated."""
 
 REMEDY = "set failOnDataLoss=false to go on with what is left; to keep records longer, raise the topic's retention"
 
@@ -124,6 +129,7 @@ class _Stretch:
         self._settings = settings
         self._most = int(consumer.config["max_poll_records"])
         self._next_poll = min(FIRST_POLL, self._most)
+        self._patience_s = min(LOW_S, settings.poll_timeout_ms / 1000)
         self._last_progress = self._next_look = 0.0
 
     def read(self, stopped: Callable[[], bool], begun: Begun | None = None) -> Iterator[Chunk]:
@@ -147,7 +153,10 @@ class _Stretch:
             records = self._polled()
             position = self._consumer.position(self._at)
         except OffsetOutOfRangeError:
-            self._go_on_with_what_is_left(self._bounds())
+            bounds = self._bounds()
+            self._go_on_with_what_is_left(bounds)
+            if bounds and bounds.end <= self._position < self._until:
+                sleep(STALL_S)
             self._stalled()
             return
         except MessageSetTooLargeError as error:
@@ -248,11 +257,15 @@ class _Stretch:
             )
 
     def _bounds(self) -> Bounds | None:
-        """The bounds of the log now. If the partition is gone, None, and the stretch is over."""
+        """The log now, up to its high watermark: open transactions are not lost.
+
+        If the partition is gone, None, and the stretch is over.
+        """
         kafka_log = KafkaLog(self._settings.kafka, retries=2, retry_interval_ms=500)
         try:
             kafka_log.topics(Topics((self._tp.topic,)))
-            return kafka_log.bounds([self._tp])[self._tp]
+            bounds = kafka_log.bounds([self._tp])[self._tp]
+            return bounds._replace(end=kafka_log.high_watermarks([self._tp])[self._tp])
         except UnknownTopicError as gone:
             self._lost(self._until, gone.what)
             return None
@@ -262,13 +275,13 @@ class _Stretch:
     def _go_on_with_what_is_left(self, bounds: Bounds | None) -> None:
         # stretch      |=============|
         # log             |---------------      goes on at its beginning
-        # log   ------|                         nothing is left
+        # log   ------|                         nothing is left, if it still looks so after `LOW_S`
         # log      -----------                  it came back meanwhile: goes on at the same position
         if bounds is None:
             return
         if self._position < bounds.beginning:
             self._lost(min(bounds.beginning, self._until), f"the log begins at {bounds.beginning}")
-        elif self._position >= bounds.end:
+        elif self._position >= bounds.end and monotonic() - self._last_progress >= self._patience_s:
             self._lost(self._until, f"the log ends at {bounds.end}")
         if self._position < self._until:
             self._consumer.seek(self._at, self._position)

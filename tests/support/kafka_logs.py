@@ -77,6 +77,23 @@ class Through:
 
 
 @dataclass
+class Lower(Through):
+    """A real log with the high watermarks of new leaders, whose followers have not fetched yet."""
+
+    marks: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def bounds(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        found = self.log.bounds(partitions, beginnings)
+        return {tp: b._replace(end=min(b.end, self.marks.get(tp, b.end))) for tp, b in found.items()}
+
+    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        found = self.log.high_watermarks(partitions)
+        return {tp: min(end, self.marks.get(tp, end)) for tp, end in found.items()}
+
+
+@dataclass
 class Elected(Through):
     """A real log whose leaders begin where `began` says: an election is unclean if that lies below the log's end.
 

@@ -40,8 +40,15 @@ LEFT, RIGHT = WHOLE.cut((2**62,))
 ORDERS, GROWN, RECREATED = Topic("orders", "id-1", (0,)), Topic("orders", "id-1", (0, 1)), Topic("orders", "id-2", (0,))
 FRESH = Life("i-1", "m-minted")
 LIFE = Life("i-1", "m-minted", MEMBER, NONCE, NONCE, seq=5, lease_end_ms=NOW + 45_000, reached=True)
-LOG = LogView({"orders": ORDERS}, (TP,), NOW, {TP: 0}, {TP: Bounds(0, 100)})
-GROWN_LOG = LogView({"orders": GROWN}, (TP, TP1), NOW, {TP: 0, TP1: 0}, {TP: Bounds(0, 100), TP1: Bounds(0, 50)})
+LOG = LogView({"orders": ORDERS}, (TP,), NOW, {TP: 0}, {TP: Bounds(0, 100)}, reached={TP: 100})
+GROWN_LOG = LogView(
+    {"orders": GROWN},
+    (TP, TP1),
+    NOW,
+    {TP: 0, TP1: 0},
+    {TP: Bounds(0, 100), TP1: Bounds(0, 50)},
+    reached={TP: 100, TP1: 50},
+)
 
 Answer = tuple[Request[Any], Any]
 

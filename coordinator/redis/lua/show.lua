@@ -1,5 +1,5 @@
 -- Writes log ends, the time of the look in field `at`, and leader epochs. Writes nothing if the group does not exist (rule: group-expiry).
--- Keeps a newer leader epoch (rule: leader-epoch-facts).
+-- Keeps a newer leader epoch, and a larger end of the same one (rule: leader-epoch-facts).
 -- KEYS meta, then hashes of topics
 -- ARGV[2..] JSON [field, value, ...] of each
 -- Reply {OK} alone | SCHEMA
@@ -10,7 +10,7 @@ for i = 2, #KEYS do
   local kept = {}
   local flat = cjson.decode(ARGV[i])
   for j = 1, #flat, 2 do
-    if replaces_leader_epoch(redis.call('HGET', KEYS[i], flat[j]), flat[j + 1]) then
+    if says_more(redis.call('HGET', KEYS[i], flat[j]), flat[j + 1]) then
       kept[#kept + 1], kept[#kept + 2] = flat[j], flat[j + 1]
     end
   end

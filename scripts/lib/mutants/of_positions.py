@@ -7,17 +7,92 @@ _RAISED = "if fact.position and less(s.position, fact.position) then s.position,
 _STABLE = "if not stable or less(s.position, stable) then stable = s.position end"
 _SCRIPTS = ("tests/coordinator/redis/test_store.py", "tests/coordinator/redis/test_commits.py")
 _CUT_LOGS = ("tests/coordinator/redis/test_store.py", "tests/coordinator/member/test_cut_logs.py")
+_LOW_ENDS, _LOSING = "coordinator/member/low_ends.py", "tests/coordinator/member/test_losing.py"
+_LOW = (_LOSING, "tests/coordinator/member/test_low_ends.py")
+_BELIEVED = "believed=now_ms - since_ms >= LOW_MS"
 _PROGRESS = ("tests/coordinator/progress/test_segments.py",)
 
 FAULTS = (
+    Fault("one low log end is a data loss", (Edit(_LOW_ENDS, _BELIEVED, "believed=True"),), _LOW),
+    Fault("a log end that stays low is never believed", (Edit(_LOW_ENDS, _BELIEVED, "believed=False"),), _LOW),
+    Fault(
+        "an open transaction is taken for a cut log",
+        (
+            Edit(
+                _LOW_ENDS, "for tp in (tp for tp, offset in wanted.items() if marks[tp] < offset):", "for tp in wanted:"
+            ),
+        ),
+        _LOW,
+    ),
+    Fault(
+        "a low end of an earlier leader counts for the next one",
+        (Edit(_LOW_ENDS, "if before and before.epoch == epoch else now_ms", "if before else now_ms"),),
+        (_LOSING,),
+    ),
+    Fault(
+        "a partition with a low end is read",
+        (Edit("coordinator/member/pacing.py", "0 if tp in alone else b.end", "b.end"),),
+        (_LOSING,),
+    ),
+    Fault(
+        "AvailableNow ends at a low log end",
+        (
+            Edit(
+                "coordinator/member/pacing.py",
+                "target if tp in alone else min(target, bounds[tp].end)",
+                "min(target, bounds[tp].end)",
+            ),
+        ),
+        (_LOSING,),
+    ),
+    Fault(
+        "a low log end is stored",
+        (Edit("coordinator/member/losing.py", "sure = ends.keys() - unsure(state.log.low)", "sure = ends.keys()"),),
+        (_LOSING,),
+    ),
+    Fault(
+        "a checkpoint beyond a low log end is refused at once",
+        (Edit("coordinator/member/accepting.py", "None if unsure(low) else {", "{"),),
+        ("tests/coordinator/member/test_accepting.py",),
+    ),
+    Fault(
+        "a lower end replaces the end of a leader epoch",
+        (Edit("coordinator/redis/lua/show.lua", "if says_more(", "if replaces_leader_epoch("),),
+        ("tests/coordinator/redis/test_store.py",),
+    ),
+    Fault(
+        "a task takes a leader that has just been elected for a cut log",
+        (Edit("spark_coop_source/fetch/fetch.py", " and monotonic() - self._last_progress >= self._patience_s", ""),),
+        ("tests/spark_coop_source/fetch/test_lost_records.py",),
+    ),
+    Fault(
+        "a task takes an open transaction for a cut log",
+        (
+            Edit(
+                "spark_coop_source/fetch/fetch.py",
+                "bounds._replace(end=kafka_log.high_watermarks([self._tp])[self._tp])",
+                "bounds",
+            ),
+        ),
+        ("tests/spark_coop_source/fetch/test_lost_records.py",),
+    ),
+    Fault(
+        "a starting offset in an open transaction is refused",
+        (Edit("coordinator/kafka/log.py", "{tp: b._replace(end=marks[tp]) for", "{tp: b for"),),
+        ("tests/coordinator/kafka/test_offsets.py",),
+    ),
     Fault(
         "a checkpoint's position beyond the log end is committed",
         (
-            Edit("coordinator/member/accepting.py", "state, _, _ = within_logs(state, offset, seen, call)", "pass"),
+            Edit(
+                "coordinator/member/accepting.py",
+                "state, within, _ = within_logs(state, offset, seen, call)",
+                "within = offset",
+            ),
             Edit(
                 "coordinator/member/committing.py",
-                "    state, mine, warnings = within_logs(state, mine, seen, call)\n",
-                "    warnings = ()\n",
+                "    state, mine, warnings = within_logs(state, part, seen, call)\n",
+                "    mine, warnings = part, ()\n",
             ),
         ),
         ("tests/hostile/test_hostile_checkpoints.py",),

@@ -93,8 +93,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/committing.py",
-                "    mine = start if witnessed is None else narrowed(start, witnessed)\n",
-                "    mine = start\n",
+                "    part = start if witnessed is None else narrowed(start, witnessed)\n",
+                "    part = start\n",
             ),
         ),
         ("tests/coordinator/member/test_hand_over.py",),

@@ -92,6 +92,7 @@ class Driver(Process):
 
     def _ran(self, verb: str) -> None:
         seen = self.world.invariants
+        promises.no_log_was_cut(verb)
         if verb in GRANTING and seen.state.filter != self.filter.text:
             raise Violation(f"FILTER: {self.name} has {self.filter.text!r}: {verb} beside {seen.state.filter!r}")
         if verb in ("look", "acquire"):

@@ -25,6 +25,7 @@ def quietly(world: World, apps: Applications) -> None:
 def _calm(world: World, apps: Applications) -> None:
     world.trace("--- quiet")
     apps.work.slow.clear()
+    world.brokers.recover()
     apps.quiet, world.server.unreliable, world.server.away_until_ms = True, 0.0, 0
     while world.server.ghosts:
         world.server.run_ghost()

@@ -17,6 +17,7 @@ from coordinator.errors import (
     StateLostError,
     TopicRangeFetchNotAllowedError,
 )
+from simulation import promises
 from simulation.checkpoint import Checkpoint
 from simulation.sink import Violation
 from simulation.wishes import EXCLUSIVE
@@ -46,6 +47,7 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
             expected = checkpoint.skipped or checkpoint.shared
             checkpoint.taken = 0
         case DataLossError():
+            promises.no_log_was_cut("the driver failed:", str(error))
             expected = seen["retention"] > 0
             checkpoint.aged = True
         case _:

@@ -71,6 +71,11 @@ def failing(mixture: Mixture) -> Mixture:
     return {**mixture, _failing_record: 60}
 
 
+def answering_low(mixture: Mixture) -> Mixture:
+    """The same, with elections after which log ends are low, and with open transactions."""
+    return {**mixture, election: 20, transaction: 20}
+
+
 def draining(mixture: Mixture) -> Mixture:
     """The same, with an operator who drains members."""
     return {**mixture, operator_drains: 30}
@@ -220,6 +225,19 @@ def _operator_releases(world: World, apps: Applications) -> None:
 def operator_drains(world: World, apps: Applications) -> None:
     """An operator drains members, as before a restart."""
     operating.drain(world)
+
+
+def election(world: World, apps: Applications) -> None:
+    """Another broker leads a partition. It answers with a low high watermark at first."""
+    tp = world.random.choice(list(world.kafka.logs))
+    world.trace(f"{tp} has another leader, whose high watermark is {world.kafka.elect(tp)}")
+
+
+def transaction(world: World, apps: Applications) -> None:
+    """A transaction begins or ends."""
+    tp = world.random.choice(list(world.kafka.logs))
+    is_open = world.brokers.begin_or_end_transaction(tp, len(world.kafka.logs[tp]))
+    world.trace(f"{tp} has {'an open' if is_open else 'no open'} transaction")
 
 
 def _time_passes(world: World, apps: Applications) -> None:

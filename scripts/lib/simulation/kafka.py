@@ -8,6 +8,7 @@ from coordinator.offset_spec import AtTimestamps, Earliest, Latest, OffsetSpec
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
+from simulation.brokers import Brokers
 
 TOPIC = "orders"
 RECORDS_A_LEADER = 5
@@ -45,7 +46,8 @@ class Record:
 class SimulatedKafka:
     """One topic's logs, and the commits of Kafka's own group."""
 
-    def __init__(self, partitions: int) -> None:
+    def __init__(self, partitions: int, brokers: Brokers | None = None, now_ms: Callable[[], int] = lambda: 0) -> None:
+        self.brokers, self.now_ms = brokers or Brokers(0), now_ms
         self.logs: dict[TopicPartition, list[Record]] = {}
         self.beginnings: dict[TopicPartition, int] = {}
         self.elected: dict[TopicPartition, list[int]] = {}  # the first offset of each new leader
@@ -85,6 +87,15 @@ class SimulatedKafka:
         """Whether retention or compaction has removed a record: then no promise covers it."""
         return record.offset < self.beginnings[record.tp] or record in self.holes
 
+    def elect(self, tp: TopicPartition) -> int:
+        """Another broker leads the partition, without loss; its high watermark at first."""
+        self.elected[tp].append(len(self.logs[tp]))
+        return self.brokers.elect(tp, self.beginnings[tp], len(self.logs[tp]), self.now_ms())
+
+    def end(self, tp: TopicPartition, *, committed: bool = False) -> int:
+        """The end of a log, as its leader answers now."""
+        return self.brokers.end(tp, len(self.logs[tp]), self.now_ms(), committed=committed)
+
     def ends(self) -> dict[TopicPartition, int]:
         """The end of each log."""
         return {tp: len(log) for tp, log in self.logs.items()}
@@ -93,8 +104,8 @@ class SimulatedKafka:
 class SimulatedLog:
     """`coordinator.ports.Log` over those logs; every call is a scheduling point."""
 
-    def __init__(self, kafka: SimulatedKafka, turn: Callable[[], None]) -> None:
-        self._kafka, self._turn = kafka, turn
+    def __init__(self, kafka: SimulatedKafka, turn: Callable[[], None], *, committed: bool = False) -> None:
+        self._kafka, self._turn, self._committed = kafka, turn, committed
 
     def topics(self, _: Subscription) -> dict[str, Topic]:
         """The one topic with its partitions."""
@@ -107,7 +118,8 @@ class SimulatedLog:
         """Beginning and end of each log."""
         self._turn()
         first = self._kafka.beginnings if beginnings is None else beginnings
-        return {tp: Bounds(first[tp], len(self._kafka.logs[tp]), len(self._kafka.elected[tp])) for tp in partitions}
+        ends = {tp: self._kafka.end(tp, committed=self._committed) for tp in partitions}
+        return {tp: Bounds(first[tp], end, len(self._kafka.elected[tp])) for tp, end in ends.items()}
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The first offset of the next leader."""
@@ -117,7 +129,7 @@ class SimulatedLog:
     def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The end of each log."""
         self._turn()
-        return {tp: len(self._kafka.logs[tp]) for tp in partitions}
+        return {tp: self._kafka.end(tp) for tp in partitions}
 
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first or the last offset, or the offset of a time."""
@@ -126,7 +138,7 @@ class SimulatedLog:
             case Earliest():
                 return {tp: self._kafka.beginnings[tp] for tp in partitions}
             case Latest():
-                return {tp: len(self._kafka.logs[tp]) for tp in partitions}
+                return {tp: self._kafka.end(tp, committed=self._committed) for tp in partitions}
             case AtTimestamps():
                 ends = self._kafka.ends()
                 return {tp: min(ends[tp], -(-ms // SECOND_MS)) for tp, ms in spec.timestamps_ms.items()}

@@ -50,7 +50,7 @@ class Process(ABC):
             world.starting,
             wishes.cutting,
             store=store,
-            log=SimulatedLog(world.kafka, world.scheduler.turn),
+            log=SimulatedLog(world.kafka, world.scheduler.turn, committed=world.brokers.reads_committed()),
             clock=world.clock,
             me=Joining({"host": name, "rack": RACKS[int(name[1:]) % len(RACKS)]}),
         )

@@ -26,6 +26,12 @@ class Attempt:
     records: list[Record] | None = None  # the records of a complete attempt
 
 
+def no_log_was_cut(verb: str, what: str = "") -> None:
+    """Raise `Violation` for a script or an error that says that a log was cut: retention only moves beginnings."""
+    if verb == "recreate" or "the log ends at" in what or "are no longer in the log" in what:
+        raise Violation(f"CUT: no log was cut: {verb} {what}")
+
+
 def reads_what_is_owned(end: StreamOffset, readable: StreamOffset, before: State, after: State) -> None:
     """A driver reads only owned ranges, and all that it owned all the time (rule: authorize-every-batch)."""
     cells, owned = cells_of(readable), _owned(end, before)

@@ -58,6 +58,7 @@ REACHED = frozenset(
     | {"pinned", "held", "OverlappingRangesError"}
     | {"replayed the rest", "forgotten"}
     | {"with standbys", "took over", "drained"}
+    | {"election", "transaction"}
     | {"with a filter", "dropped", "waits for the filter", "change_filter", "FilterMismatchError", "FilterChangedError"}
 )
 """Events that the schedules must reach: a run without one proves nothing about it."""
@@ -75,6 +76,8 @@ class Schedule:
             self._faults = faults.pinning(self._faults)
         if self.world.filters.changes:
             self._faults = faults.filtering(self._faults)
+        if self.world.brokers and not self.world.peaceful:
+            self._faults = faults.answering_low(self._faults)
         if self.world.standbys.drains and not self.world.peaceful:
             self._faults = faults.draining(self._faults)
         self.world.server.unreliable = self.world.random.choice((0.0, 0.03, 0.1))

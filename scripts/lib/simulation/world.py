@@ -18,6 +18,7 @@ from coordinator.subscription import TopicPartition
 from simulation import failing
 from simulation.actors import BEGINNING_MS, Actor, Scheduler, VirtualClock
 from simulation.assigned import Assigned
+from simulation.brokers import Brokers
 from simulation.filters import Filters
 from simulation.invariants import Invariants, look_script
 from simulation.kafka import Record, SimulatedKafka
@@ -66,7 +67,8 @@ class World:
         self.story: list[str] = []
         self.scheduler = Scheduler(self.random)
         self.clock = VirtualClock(self.scheduler)
-        self.kafka = SimulatedKafka(self.random.randint(1, 2))
+        self.brokers = Brokers(seed)
+        self.kafka = SimulatedKafka(self.random.randint(1, 2), self.brokers, lambda: self.scheduler.now_ms)
         self.producers = Producers(self.kafka, self.random)
         self.growth_grace_ms = self.random.choice((6_000, 40_000))
         self.sink = Sink(

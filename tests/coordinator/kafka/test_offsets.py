@@ -78,6 +78,16 @@ def test_resolve(log: KafkaLog, aged_topic: str, spec: OffsetSpec, expected: lis
     assert log.resolve(of_topic(spec, aged_topic), tps) == dict(zip(tps, expected, strict=True))
 
 
+def test_an_offset_in_an_open_transaction_is_in_the_log(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    kafka.produce(topic, THREE_SECONDS)
+    committed = kafka_log(kafka.bootstrap, {"isolation_level": "read_committed"})
+    with closing(committed) as log, kafka.open_transaction(topic, THREE_SECONDS):
+        tp = TopicPartition(topic, 0)
+        assert log.bounds([tp])[tp].end == 3
+        assert log.resolve(AtOffsets({tp: 5}), [tp]) == {tp: 5}
+
+
 UNRESOLVED: Mapping[str, tuple[OffsetSpec, str]] = {
     "a partition without an offset": (AtOffsets({TopicPartition("t", 0): 1}), "the query reads (missing: T-1)"),
     "an offset for a partition that is not read": (

@@ -7,7 +7,7 @@ import pytest
 
 from coordinator.cost.steering import Allowance
 from coordinator.errors import ConflictingOptionsError
-from coordinator.member.decision import Decision, Return
+from coordinator.member.decision import RETRY_MS, Decision, LookAgain, Return
 from coordinator.member.growing import log_growths, set_targets
 from coordinator.member.reading import limit
 from coordinator.member.requests import (
@@ -20,8 +20,9 @@ from coordinator.member.requests import (
     ReadPositions,
     RecordGrowths,
 )
-from coordinator.member.state import Growing, Pace, State
+from coordinator.member.state import Growing, Low, Pace, State
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
+from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.ownership import Owned
 from coordinator.ranges import WHOLE
@@ -194,8 +195,37 @@ def test_part_of_the_older_partition_has_passed_a_sight__that_part_is_read() -> 
 
 def test_the_log_was_cut_since__older_sights_are_worth_nothing() -> None:
     earlier = Sight(0, {TP: 200, TP1: 20}, {TP: 200})
-    growing = limited(grown(30, sights=(earlier,), number=1), pieces(30, 0), *looked(30))
+    low = {TP: Low(-1, NOW - LOW_MS)}
+    growing = limited(grown(30, sights=(earlier,), number=1, low=low), pieces(30, 0), *looked(30))
     assert growing.sights == (Sight(1, ENDS, {TP: 100}),)
+
+
+@pytest.mark.parametrize("growth", [GROWTH, replace(GROWTH, until_ms=NOW)], ids=["in the grace", "the grace is over"])
+def test_a_watermark_is_lower_than_before__no_sight_and_no_record(growth: Growth) -> None:
+    """The older partition is done up to 80, and has records up to 100: the new one waits for them."""
+    earlier = Sight(0, {TP: 100, TP1: 20}, {TP: 100})
+    growing = limited(grown(80, growth, sights=(earlier,), number=1), pieces(80, 0), *looked(80, 80))
+    assert growing == Growing((earlier,), 1, IDS, {TP: Low(-1, NOW)}, closed=frozenset({TP1}))
+
+
+def test_a_watermark_is_lower_than_before_after_the_grace__up_to_the_recorded_end() -> None:
+    """Another member has recorded the end, since the last sight of this one."""
+    ended, earlier = replace(GROWTH, ends=(100,)), Sight(0, {TP: 80, TP1: 0}, {TP: 80})
+    state = grown(80, ended, sights=(earlier,), number=1)
+    growing = limited(state, pieces(80, 0), *looked(80, 79))
+    assert growing.over == frozenset()
+
+
+def test_available_now_with_a_low_watermark__look_again() -> None:
+    decision = decided(
+        set_targets,
+        joined(log=GROWN_LOG),
+        call(),
+        (ReadGrowths(), (GROWTH,)),
+        (ReadPartitionCounts(), {"orders": 2}),
+        (ReadHighWatermarks((TP,)), {TP: 99}),
+    )
+    assert (decision.state.pace, decision.outcome) == (Pace(), LookAgain(RETRY_MS))
 
 
 def test_the_topic_was_recreated_since__older_sights_are_forgotten() -> None:

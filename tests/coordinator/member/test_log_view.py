@@ -6,7 +6,7 @@ from coordinator.errors import RedisUnavailableError
 from coordinator.member import log_view
 from coordinator.member.decision import Decision, Seen
 from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadTopics
-from coordinator.member.state import Away, LogView
+from coordinator.member.state import Away, LogView, Low
 from coordinator.progress.leader_epochs import Extent
 from coordinator.subscription import Bounds
 from states import GROWN, GROWN_LOG, LIFE, LOG, NOW, ORDERS, RECREATED, TP, TP1, asks, call, decided, joined
@@ -68,6 +68,12 @@ def test_a_topic_has_vanished__read_the_topics_and_then_strictly() -> None:
         (ReadLogEnds((TP,), None, strict=True), ENDS),
     )
     assert decision == Decision(joined(log=replace(LOG, bounds=ENDS, beginnings={TP: 5})))
+
+
+def test_a_topic_was_recreated__earlier_ends_are_forgotten() -> None:
+    log = replace(OLD, low={TP: Low(-1, NOW)})
+    decision = decided(log_view.see_topics, joined(log=log), call(), (ReadTopics(), {"orders": RECREATED}))
+    assert (decision.state.log.reached, decision.state.log.low) == ({}, {})
 
 
 LATER = replace(LOG, bounds={TP: Bounds(0, 100, epoch=4)})

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from coordinator.errors import DataLossError
-from coordinator.member.decision import RETRY_MS, Decision, LookAgain
+from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Next
 from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
 from coordinator.member.losing import ENDS_MS, settle_losses
+from coordinator.member.pacing import adopt_targets, ends_of
 from coordinator.member.requests import (
     Claim,
     Event,
@@ -17,12 +18,14 @@ from coordinator.member.requests import (
     Mirror,
     ReadEpochEnds,
     ReadExtents,
+    ReadHighWatermarks,
     ReadProgress,
     ReadStable,
     Recreate,
     ReportEnds,
 )
-from coordinator.member.state import Losses, Mirrored, Shown, State
+from coordinator.member.state import Losses, Low, Mirrored, Pace, Shown, State
+from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.ownership import Fact
 from coordinator.progress.segments import Progress, Segment
@@ -65,7 +68,8 @@ def settled(state: State, report: Request[Any] = ENDS, **losses: Any) -> State:
 
 def bounds(beginning: int, end: int, epoch: int = -1, **changes: Any) -> State:
     """The member owns the partition at position 10, and its log is from `beginning` to `end`."""
-    return joined(log=replace(LOG, bounds={TP: Bounds(beginning, end, epoch)}), owning=owning(held(10)), **changes)
+    log = replace(LOG, bounds={TP: Bounds(beginning, end, epoch)}, reached={TP: end})
+    return joined(log=log, owning=owning(held(10)), **changes)
 
 
 def test_nothing_is_lost__store_the_log_ends() -> None:
@@ -122,7 +126,6 @@ def test_a_partition_without_log_ends__look_again() -> None:
     ("state", "words"),
     [
         pytest.param(bounds(30, 100), "orders-0: records 10-29 are gone before they were read", id="aged"),
-        pytest.param(bounds(0, 9), "orders-0: the log ends at 9, before the position 10 of the group", id="truncated"),
         pytest.param(
             owns(log=replace(LOG, topics={"orders": RECREATED})),
             "topic 'orders' was deleted and created again (topic id id-1, now id-2)",
@@ -159,24 +162,106 @@ def test_aged__claim_the_beginning_of_the_log(
     assert decision == accepted(state, "orders-0: records 10-29 are gone before they were read", losses=losses)
 
 
+def low(since_ms: int = NOW, epoch: int = -1, **changes: Any) -> State:
+    """The log ends at 9, below the position, since then."""
+    state = bounds(0, 9, **changes)
+    return replace(state, log=replace(state.log, reached={TP: 10}, low={TP: Low(epoch, since_ms)}))
+
+
+MARK = ReadHighWatermarks((TP,))
+SHORT = "orders-0: the log ends at 9, before the position 10 of the group"
+
+
+def test_a_transaction_is_open_below_the_position__nothing_is_lost() -> None:
+    """The isolation level was read_uncommitted before: the end is the last stable offset now, and the log goes on."""
+    state, report = bounds(0, 9), ReportEnds({TP: 12}, {})
+    then = replace(state, log=replace(state.log, reached={TP: 12}))
+    decision = decided(settle_losses, state, ACCEPT, (MARK, {TP: 12}), (report, None))
+    assert decision == Decision(settled(then, report))
+    assert ends_of(decision.state) == {TP: 9}
+
+
+@pytest.mark.parametrize("accepts", [call(), ACCEPT])
+def test_the_log_ends_before_a_position__leave_it_alone_and_look_again(accepts: Call) -> None:
+    """As after an election: the new leader does not know yet how far its log is replicated."""
+    decision = decided(settle_losses, bounds(0, 9), accepts, (MARK, {TP: 9}), (ReportEnds({}, {}), None))
+    assert (decision.state.log, decision.outcome) == (low().log, Next())
+    assert ends_of(decision.state) == {TP: 0}
+    again = decided(settle_losses, low(NOW - LOW_MS + 1), accepts, (MARK, {TP: 9}), (ReportEnds({}, {}), None))
+    assert again.state.log == low(NOW - LOW_MS + 1).log
+
+
+def test_an_earlier_end_was_larger__targets_stay() -> None:
+    """Position 10 is in the log. Only records above it seem to be gone."""
+    state = joined(log=replace(LOG, bounds={TP: Bounds(0, 90)}), owning=owning(held(10)), pace=Pace(targets={TP: 100}))
+    state = decided(settle_losses, state, call(), (MARK, {TP: 90}), (ReportEnds({}, {}), None)).state
+    assert (ends_of(state), decided(adopt_targets, state, call()).state.pace.targets) == ({TP: 0}, {TP: 100})
+    late = NOW + LOW_MS
+    state = decided(settle_losses, state, call(), (MARK, {TP: 90}), (ReportEnds({TP: 90}, {}), None), now_ms=late).state
+    assert (ends_of(state), decided(adopt_targets, state, call()).state.pace.targets) == ({TP: 90}, {TP: 90})
+    assert state.log.reached == {TP: 90}, "an end that stays is the end"
+
+
+def test_the_other_partitions_go_on() -> None:
+    log = replace(GROWN_LOG, bounds={TP: Bounds(0, 9, 4), TP1: Bounds(0, 60, 2)})
+    state = joined(log=log, owning=owning(held(10)))
+    report = ReportEnds({TP1: 60}, {})
+    decision = decided(settle_losses, state, call(), NO_EXTENTS, (MARK, {TP: 9}), (report, None))
+    assert ends_of(decision.state) == {TP: 0, TP1: 60}
+
+
+def test_the_end_is_there_again__go_on() -> None:
+    state = low(NOW - LOW_MS + 1)
+    state = replace(state, log=replace(state.log, bounds={TP: Bounds(0, 12)}))
+    decision = decided(settle_losses, state, call(), (ReportEnds({TP: 12}, {}), None))
+    assert (decision.state.log.low, decision.state.log.reached) == ({}, {TP: 12})
+
+
+def test_the_end_was_there_in_between__it_is_low_since_now() -> None:
+    """The second look is at once, as a high watermark."""
+    decision = decided(settle_losses, low(NOW - LOW_MS), call(), (MARK, {TP: 10}), (ReportEnds({TP: 10}, {}), None))
+    assert decision.state.log.low == {}
+
+
+def test_the_log_ends_before_a_position_for_seconds__data_loss() -> None:
+    state = low(NOW - LOW_MS)
+    assert decided(settle_losses, state, call(), (MARK, {TP: 9})) == Decision(state, (), fails(DataLossError, SHORT))
+
+
+def test_it_is_low_at_another_leader_epoch__look_again() -> None:
+    state = low(NOW - LOW_MS)
+    state = replace(state, log=replace(state.log, bounds={TP: Bounds(0, 9, 4)}))
+    decision = decided(settle_losses, state, call(), NO_EXTENTS, (MARK, {TP: 9}), (ReportEnds({}, {}), None))
+    assert decision.state.log.low == {TP: Low(4, NOW)}
+
+
+def test_it_is_low_and_the_older_leader_epoch_ends_lower__data_loss_at_once() -> None:
+    state = replace(low(), losses=Losses(completed=EARLIER))
+    state = replace(state, log=replace(state.log, bounds={TP: Bounds(0, 9, 4)}))
+    decision = decided(settle_losses, state, call(), (ReadEpochEnds({TP: 3}), {TP: 15}), NO_EXTENTS)
+    assert decision == Decision(state, (), fails(DataLossError, CUT))
+
+
 @pytest.mark.parametrize(
     ("stable", "then"), [pytest.param({TP: 5}, 5, id="others are behind"), pytest.param({}, 9, id="unknown")]
 )
 def test_truncated__recreate_at_the_end_of_the_log_or_lower(stable: dict[Any, int], then: int) -> None:
-    state = bounds(0, 9)
+    state = low(NOW - LOW_MS)
     decision = decided(
         settle_losses,
         state,
         ACCEPT,
+        (ReadHighWatermarks((TP,)), {TP: 9}),
         (ReadStable(("orders",)), stable),
         (Recreate({"orders": ORDERS}, {TP: then}, {}), None),
         MIRROR,
     )
-    assert decision == accepted(state, "orders-0: the log ends at 9, before the position 10 of the group")
+    log = replace(state.log, reached={TP: 9}, low={TP: Low(-1, NOW - LOW_MS, believed=True)})
+    assert decision == accepted(state, SHORT, log=log)
 
 
 def test_recreated__begin_at_the_beginning_of_the_new_logs() -> None:
-    log = replace(LOG, topics={"orders": RECREATED}, bounds={TP: Bounds(3, 100)})
+    log = replace(LOG, topics={"orders": RECREATED}, bounds={TP: Bounds(3, 100)}, reached={TP: 100})
     state = joined(log=log, owning=owning(held(10)))
     decision = decided(settle_losses, state, ACCEPT, (Recreate({"orders": RECREATED}, {TP: 3}), None), MIRROR)
     assert decision == accepted(state, "topic 'orders' was deleted and created again (topic id id-1, now id-2)")

@@ -13,7 +13,7 @@ from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import Pattern, TopicPartition
-from group_services import UNLIMITED, Group, batch, batches, read, records, run, slices_read, subscribed
+from group_services import UNLIMITED, Group, PatientClock, batch, batches, read, records, run, slices_read, subscribed
 from kafka_logs import delete_records
 from streams import keyed
 from topics import Kafka
@@ -148,6 +148,7 @@ def test_a_checkpoint_beyond_the_log_goes_on_once_an_operator_has_reset_the_grou
     service.leave()
     lanes = {tp: tuple(x._replace(offsets=(OffsetRange(x.position, 99),)) for x in end.lanes[tp])}
     beyond = replace(end, lanes=lanes)
+    members.clock = PatientClock()
     with pytest.raises(DataLossError, match="reset-offsets"):
         members.service(subscribed(tp)).next_offset(beyond, UNLIMITED)
     place = ("--redis", members.redis_url, "--bootstrap-server", members.kafka.bootstrap)

@@ -14,6 +14,7 @@ from coordinator.member.apply import World
 from coordinator.member.decision import Call, Decision, LookAgain, Return
 from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
+from coordinator.member.pacing import ends_of
 from coordinator.member.requests import (
     Grant,
     Learn,
@@ -21,15 +22,16 @@ from coordinator.member.requests import (
     LogBatch,
     Pack,
     ReadEpochEnds,
+    ReadHighWatermarks,
     ReadLogEnds,
     ReadTopics,
     ResolveOffsets,
 )
-from coordinator.member.state import Life, Losses, Owning, Pace, State, Turn
+from coordinator.member.state import Life, Losses, Low, Owning, Pace, State, Turn
 from coordinator.member.turns import Turns
 from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
-from coordinator.progress.data_loss import Aged
+from coordinator.progress.data_loss import LOW_MS, Aged
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import ALONE, Lane, StreamOffset
@@ -129,7 +131,7 @@ def test_start__its_ends_are_the_positions() -> None:
     assert decision == Decision(replace(QUERY, owning=Owning(acquired)))
 
 
-AGED = replace(LOG, bounds={TP: Bounds(30, 100)})
+AGED = replace(LOG, bounds={TP: Bounds(30, 100)}, reached={TP: 100})
 
 
 AGED_TEXT = "orders-0: records 20-29 are gone before they were read"
@@ -162,6 +164,43 @@ def test_the_log_was_cut_under_an_older_leader_epoch__move_back() -> None:
     assert decision.state.owning == owns(15).owning
 
 
+def shorter(since_ms: int, *, believed: bool = False) -> State:
+    """The log ends at 15 since then."""
+    log = replace(LOG, bounds={TP: Bounds(0, 15)}, reached={TP: 20}, low={TP: Low(-1, since_ms, believed=believed)})
+    return replace(QUERY, log=log)
+
+
+@pytest.mark.parametrize("fail_on_data_loss", [True, False])
+def test_the_log_ends_before_a_position__leave_it_alone_and_look_again(fail_on_data_loss: bool) -> None:
+    start, mark = ours(at(10, 20), fail_on_data_loss=fail_on_data_loss), (ReadHighWatermarks((TP,)), {TP: 15})
+    decision = decided(standalone.take_positions, shorter(NOW - LOW_MS + 1), start, mark)
+    assert decision.state == replace(shorter(NOW - LOW_MS + 1), owning=owns(20).owning)
+    assert ends_of(decision.state) == {TP: 0}
+
+
+def test_a_transaction_is_open_below_a_position__nothing_is_lost() -> None:
+    decision = decided(standalone.take_positions, shorter(0), ours(at(10, 20)), (ReadHighWatermarks((TP,)), {TP: 20}))
+    assert (decision.state.owning, decision.state.log.low) == (owns(20).owning, {})
+    assert ends_of(decision.state) == {TP: 15}
+
+
+def test_the_log_ends_before_a_position_for_seconds__data_loss() -> None:
+    state, mark = shorter(NOW - LOW_MS), (ReadHighWatermarks((TP,)), {TP: 15})
+    words = "orders-0: the log ends at 15, before the position 20"
+    assert decided(standalone.take_positions, state, ours(at(10, 20)), mark) == Decision(
+        state, (), fails(DataLossError, words)
+    )
+
+
+def test_the_log_ends_before_a_position_for_seconds__move_back_and_stay_there() -> None:
+    """The start names the lost offsets until a batch has passed them."""
+    start, mark = ours(at(10, 20), fail_on_data_loss=False), (ReadHighWatermarks((TP,)), {TP: 15})
+    state = shorter(NOW - LOW_MS)
+    for _ in range(2):
+        state = decided(standalone.take_positions, state, start, mark).state
+        assert (state.owning, ends_of(state)) == (owns(15).owning, {TP: 15})
+
+
 def test_nothing_to_read__no_offset() -> None:
     state = owns(100, pace=Pace(idle=({}, {})))
     assert decided(standalone.look_closer, state, ours()) == Decision(state, (), Return(None))
@@ -176,7 +215,7 @@ def test_nothing_to_read__no_offset() -> None:
 )
 def test_something_to_read__look_at_the_topics_first(topic: Any, outcome: Any) -> None:
     decision = decided(standalone.look_closer, owns(10), ours(), (ReadTopics(), {"orders": topic}))
-    log = replace(LOG, topics={"orders": topic}, beginnings=None)
+    log = replace(LOG, topics={"orders": topic}, beginnings=None, reached=LOG.reached if topic == ORDERS else {})
     assert decision == Decision(owns(10, log=log), (), outcome)
 
 
@@ -228,7 +267,7 @@ class EndlessLog:
 def test_many_batches__only_the_last_one_is_unconfirmed() -> None:
     """The member forgets completed batches: a query runs for months."""
     world, start = EndlessLog(), at(0)
-    turns = Turns(replace(QUERY, log=replace(LOG, bounds={})), cast(World, world), cast(Clock, world))
+    turns = Turns(replace(QUERY, log=replace(LOG, bounds={}, reached={})), cast(World, world), cast(Clock, world))
     for _ in range(3):
         start = turns.run(standalone.NEXT_OFFSET, ours(start))
     assert turns.state.evidence.unconfirmed == (at(20, 30),)

@@ -216,6 +216,29 @@ def test_a_stored_leader_epoch_stays_unless_a_newer_one_is_stored(world: World, 
         assert stored(world) == left
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        pytest.param("4@9 reset=0 topic=id-1", "4@90 reset=0 topic=id-1", id="a lower end: an open transaction"),
+        pytest.param("3@100 reset=0 topic=id-1", "4@90 reset=0 topic=id-1", id="of an older leader epoch"),
+        pytest.param("4@100 reset=0 topic=id-1", "4@100 reset=0 topic=id-1", id="a larger end"),
+    ],
+)
+def test_a_larger_end_of_the_same_leader_epoch_stays(world: World, text: str, left: str) -> None:
+    world.found(p0=5)
+    world.redis.hset(GroupKeys(world.group).epoch("orders"), "0", "4@90 reset=0 topic=id-1")
+    world.store.positions.report_ends({TP: 99}, {TP: text})
+    assert stored(world) == left
+
+
+def test_a_log_that_was_cut_under_the_same_leader_epoch_has_a_lower_end(world: World) -> None:
+    """As where brokers restore a copy of their disk."""
+    world.found(p0=5)
+    world.redis.hset(GroupKeys(world.group).epoch("orders"), "0", "4@90 reset=0 topic=id-1")
+    world.store.positions.recreate(TOPICS, {TP: 5}, {TP: "4@9 reset=0 topic=id-1"})
+    assert stored(world) == "4@9 reset=0 topic=id-1"
+
+
 def test_positions_of_a_cut_log_and_its_leader_epoch_change_together(world: World) -> None:
     world.found(p0=5, p1=5)
     world.store.positions.recreate(TOPICS, {OTHER: 4, TP: 3}, {TP: "4@90 reset=0 topic=id-1"})

@@ -20,6 +20,7 @@ from coordinator.ranges import HASH_MAX
 from kafka_logs import T0
 from log_fixtures import compacted_log, everything, losses, odd_log
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema
+from spark_coop_source.driver import batch_reader
 from spark_coop_source.driver.batch_reader import CoopKafkaBatchReader, FilteringBatchReader
 from spark_coop_source.options.options import validate
 from spark_coop_source.task.partition import SlicePartition
@@ -210,9 +211,16 @@ def test_offsets_outside_the_log_are_refused(kafka: Kafka, offsets: dict[str, in
     ],
 )
 def test_a_batch_query_without_fail_on_data_loss_reads_the_rest_and_logs_lost_offsets(
-    kafka: Kafka, caplog: pytest.LogCaptureFixture, start: int, until: int, left: range, lost: list[str]
+    kafka: Kafka,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    start: int,
+    until: int,
+    left: range,
+    lost: list[str],
 ) -> None:
     topic = shortened_log(kafka)
+    monkeypatch.setattr(batch_reader, "LOW_MS", 0)
     options = {
         "startingOffsets": json.dumps({topic: {"0": start}}),
         "endingOffsets": json.dumps({topic: {"0": until}}),
@@ -221,6 +229,16 @@ def test_a_batch_query_without_fail_on_data_loss_reads_the_rest_and_logs_lost_of
     with caplog.at_level(logging.WARNING, "spark_coop_source.driver.batch_reader"):
         assert sorted(read(kafka, subscribe=topic, **options)) == [(0, offset) for offset in left]
     assert losses(caplog) == [f"DATA_LOSS: {topic}-0: offsets {part} are not in the log" for part in lost]
+
+
+def test_a_log_that_ends_before_a_wanted_offset_is_looked_at_again(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = shortened_log(kafka)
+    monkeypatch.setattr(batch_reader, "sleep", lambda _: kafka.produce(topic, [Record(b"v")] * 30))
+    options = {"endingOffsets": json.dumps({topic: {"0": 130}}), "failOnDataLoss": False}
+    assert sorted(read(kafka, subscribe=topic, **options)) == [(0, offset) for offset in range(40, 130)]
+    assert losses(caplog) == []
 
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition
 
-from coordinator.errors import DataLossError
+from coordinator.errors import DataLossError, FetchTimeoutError
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition as OurTopicPartition
 from log_fixtures import losses
@@ -27,6 +27,13 @@ def _closed_at_the_end() -> Iterator[None]:
 def drop_before(kafka: Kafka, topic: str, offset: int) -> None:
     with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap)) as admin:
         admin.delete_records({TopicPartition(topic, 0): offset})
+
+
+@pytest.fixture(autouse=True)
+def _looks_again_shortly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log end that stays low is believed after two looks."""
+    monkeypatch.setattr(fetching, "LOW_S", 0.3)
+    monkeypatch.setattr(fetching, "STALL_S", 0.2)
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +112,31 @@ def test_a_stretch_beyond_the_end_is_a_data_loss_that_names_the_end(kafka: Kafka
         fetched(kafka, numbers, 50, 120, poll_timeout_ms=500)
     with pytest.raises(DataLossError, match=r"offsets 110-119 can no longer be read \(the log ends at 100\)"):
         fetched(kafka, numbers, 110, 120)
+
+
+@pytest.mark.parametrize("fail_on_data_loss", [True, False])
+def test_a_leader_that_does_not_have_the_offset_yet_is_asked_again(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fail_on_data_loss: bool
+) -> None:
+    """A task asks beyond the end of the log. Meanwhile the log gets there."""
+    topic, tries = hundred(kafka), iter([True])
+
+    def there(_: float) -> None:
+        if next(tries, False):
+            kafka.produce(topic, [Record(b"v")] * 30)
+
+    monkeypatch.setattr(fetching, "LOW_S", 10.0)
+    monkeypatch.setattr(fetching, "sleep", there)
+    read = fetched(kafka, topic, 110, 120, fail_on_data_loss=fail_on_data_loss, poll_timeout_ms=20_000)
+    assert (read, losses(caplog)) == (list(range(110, 120)), [])
+
+
+def test_a_stretch_in_an_open_transaction_is_not_lost(kafka: Kafka) -> None:
+    """It was planned before the isolation level changed."""
+    topic = hundred(kafka)
+    timeout = pytest.raises(FetchTimeoutError, match="no progress at offset 100")
+    with kafka.open_transaction(topic, [Record(b"v")] * 10), timeout:
+        fetched(kafka, topic, 90, 105, poll_timeout_ms=500, isolation_level="read_committed")
 
 
 def test_records_that_go_while_they_are_read_are_a_data_loss(kafka: Kafka) -> None:

@@ -1,0 +1,51 @@
+"""Brokers whose log ends are low for a while, though no log is ever cut. Some schedules have them.
+
+election      the new leader knows its high watermark only once its followers have fetched
+transaction   it is open from here on: members that read committed transactions see no further
+"""
+
+from random import Random
+
+from coordinator.progress.data_loss import LOW_MS
+from coordinator.subscription import TopicPartition
+
+
+class Brokers:
+    """The low ends of one schedule. It draws by itself, so that schedules without them stay as they are."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(f"{seed} brokers")  # noqa: S311 - it must replay
+        self._odd = self._random.random() < 0.4
+        self._marks: dict[TopicPartition, tuple[int, int]] = {}  # until this time, this high watermark
+        self._stable: dict[TopicPartition, int] = {}  # the first offset of an open transaction
+
+    def __bool__(self) -> bool:
+        """Whether log ends are low at times."""
+        return self._odd
+
+    def elect(self, tp: TopicPartition, beginning: int, end: int, now_ms: int) -> int:
+        """Another broker leads a partition. Its high watermark is this one, for less time than members look again."""
+        mark = self._random.randint(beginning, end)
+        self._marks[tp] = now_ms + self._random.randint(500, LOW_MS - 1_000), mark
+        return mark
+
+    def begin_or_end_transaction(self, tp: TopicPartition, end: int) -> bool:
+        """Begin a transaction at the end of a log, or end the one that is open; whether one is open now."""
+        if self._stable.pop(tp, None) is None:
+            self._stable[tp] = end
+        return tp in self._stable
+
+    def end(self, tp: TopicPartition, length: int, now_ms: int, *, committed: bool = False) -> int:
+        """The end of a log of this length, as its leader answers now."""
+        until_ms, mark = self._marks.get(tp, (0, length))
+        end = mark if now_ms < until_ms else length
+        return min(end, self._stable.get(tp, end)) if committed else end
+
+    def reads_committed(self) -> bool:
+        """Whether a driver that starts now reads only committed transactions."""
+        return self._odd and self._random.random() < 0.5
+
+    def recover(self) -> None:
+        """Followers have fetched, and all transactions have ended."""
+        self._marks.clear()
+        self._stable.clear()
