@@ -33,7 +33,15 @@ AT = "at"
 """The field of `end:<topic>` with the time of the look; `lua/show.lua` has it too."""
 
 _NUMBERS = ("commit_seq", "reset_epoch", "epochs")
-_TIMES = ("generation_at", "recovering_until", "computing_until", "session_ms", "longest_ms")
+_TIMES = (
+    "generation_at",
+    "recovering_until",
+    "computing_until",
+    "session_ms",
+    "longest_ms",
+    "retention_ms",
+    "grace_ms",
+)
 NUMBERS = (*_NUMBERS, "joins", "generation", *_TIMES, "duplicate_commits")
 """Fields of `meta` that hold a number; only the first three are always there."""
 

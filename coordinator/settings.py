@@ -11,6 +11,8 @@ from coordinator.assignors.grouped import Grouped
 from coordinator.record_filter import EVERYTHING, RecordFilter
 
 MAX_INDIVIDUAL_COMMITS, MAX_RANGES, MAX_DEFERRED_KEYS = 10_000, 10_000, 10_000
+LONGEST_DELAY_MS = 86_400_000
+"""The longest delay of a failing key that any error policy allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class GroupSettings:
     max_outage_ms: int = 60_000
     max_individual_commits: int = MAX_INDIVIDUAL_COMMITS  # that a partition may hold (code 92)
     on_error: bool = False  # whether tasks may defer keys on which the user's function failed
+    longest_delay_ms: int = LONGEST_DELAY_MS  # of a failing key, before its next attempt
     max_deferred_keys: int = MAX_DEFERRED_KEYS  # failing keys that a partition may have
     max_ranges: int = MAX_RANGES  # collected offset ranges at which an acknowledger commits by itself
     growth_grace_ms: int = 600_000  # the wait of new partitions for older ones after a growth; 0: none

@@ -240,12 +240,6 @@ class World:
         """Begin again after a loss of state, at proven positions and a new nonce."""
         self.store.positions.recover(caller, self.settings.tokens(4), why, reset, topics, proven, growths, policy)
 
-    # -- this process ------------------------------------------------------------------------------
-
-    def wall_ms(self) -> int:
-        """The time in ms since 1970."""
-        return self.clock.wall_ms()
-
     # -- the cost model ----------------------------------------------------------------------------
 
     def pack(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from coordinator.errors import TooManyFailingKeysError
 from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
-from coordinator.member.requests import Event, ReadFailing, ReadWallTime, Resume
+from coordinator.member.requests import Event, ReadFailing, Resume
 from coordinator.member.state import Failing, Offsets, State
 from coordinator.plan.failing_keys import apart, at_cap
 from coordinator.plan.planning import OwnedRanges
@@ -50,7 +50,9 @@ def hold_failing(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, cal
     records = state.failing.records
     if not records:
         return replace(state, reading=replace(state.reading, held=NO_RANGES, due=frozenset())), work
-    found = apart(work, records, seen.of(ReadWallTime()), call.setup.settings.max_deferred_keys)
+    settings = call.setup.settings
+    latest = state.owning.looked_at_ms, settings.longest_delay_ms
+    found = apart(work, records, *latest, settings.max_deferred_keys)
     if found.over:
         seen.of(Resume(found.over))
         over = frozenset(found.over)

@@ -74,8 +74,7 @@ ReadFailing = redis_call(Poison.failing)
 Resume = redis_call(Poison.resume)
 Abandon = member_call(Poison.abandon)
 
-# -- this process: the time; an assignment by the user's assignor, which is called once, as it need not be pure; costs
-ReadWallTime = call(World.wall_ms)
+# -- this process: an assignment by the user's assignor, which is called once, as it need not be pure; costs
 Compute = function(computed)
 Grant = call(Steering.grant)
 NextSpan = call(Steering.next_span)

@@ -49,8 +49,8 @@ def at_cap(records: Iterable[FailingRecord], most: int) -> frozenset[TopicPartit
     return frozenset(tp for tp, count in Counter(r.tp for r in records).items() if count >= most)
 
 
-def apart(work: OwnedRanges, records: Iterable[FailingRecord], now_ms: int, most: int) -> Apart:
-    """Each failing key on its own, up to its record; `now_ms` is the time since 1970.
+def apart(work: OwnedRanges, records: Iterable[FailingRecord], now_ms: int, longest_ms: int, most: int) -> Apart:
+    """Each failing key on its own, up to its record. Times beyond `longest_ms` from now (Redis TIME) are wrong.
 
     A partition with `most` of them reads only these.
     """
@@ -61,7 +61,7 @@ def apart(work: OwnedRanges, records: Iterable[FailingRecord], now_ms: int, most
     for tp in known.keys() & work.keys():
         readable, waiting = list[OwnedRange](), list[OwnedRange]()
         for piece, record in _pieces(work[tp], known[tp], over.append):
-            limited = piece if record is None else _limited(piece, record, now_ms)
+            limited = piece if record is None else _limited(piece, record, range(now_ms + 1, now_ms + longest_ms + 1))
             waits = tp in full if record is None else not limited.waits(record.offset + 1)
             (waiting if waits else readable).append(_held(piece) if waits else limited)
             if record is not None and not waits:
@@ -99,8 +99,8 @@ def _pieces(
             yield owned.within(HashRange(lo, hi)), None
 
 
-def _limited(piece: OwnedRange, record: FailingRecord, now_ms: int) -> OwnedRange:
-    waits = record.parked or now_ms < record.next_ms
+def _limited(piece: OwnedRange, record: FailingRecord, later: range) -> OwnedRange:
+    waits = record.parked or record.next_ms in later
     return piece._replace(ceiling=piece.reach(record.offset if waits else record.offset + 1))
 
 

@@ -14,7 +14,7 @@ from coordinator.ranges import HashRange, offsets_of
 from coordinator.redis.client import RedisClient, Reply
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.replies import NO_MEMBER, Answer, Caller, Seen
-from coordinator.settings import GroupSettings
+from coordinator.settings import LONGEST_DELAY_MS, GroupSettings
 
 T = TypeVar("T")
 MOST_EVENTS = 1_000
@@ -32,18 +32,25 @@ class ScriptCalls:
         session_ms: int = 0,
         longest_ms: int = 0,
         retention_ms: int = 0,
+        grace_ms: int = 0,
+        delay_ms: int = LONGEST_DELAY_MS,
         now: Callable[[], int] | None = None,
     ) -> None:
         """The times are options of a member; 0 for a caller that is no member."""
         self.keys = GroupKeys(group)
-        self.session_ms, self.retention_ms = session_ms, retention_ms
-        self.client, self._longest_ms, self._now = client, longest_ms, now
+        self.session_ms, self.delay_ms, self.client, self._now = session_ms, delay_ms, client, now
+        self._times = {"session": session_ms, "longest": longest_ms, "retention": retention_ms, "grace": grace_ms}
 
     @classmethod
     def of(cls, client: RedisClient, settings: GroupSettings, now: Callable[[], int] | None = None) -> Self:
         """The calls for the group of these settings."""
         times = {"session_ms": settings.session_ms, "longest_ms": settings.longest_ms}
-        return cls(client, settings.group, **times, retention_ms=settings.retention_ms, now=now)
+        times |= {
+            "retention_ms": settings.retention_ms,
+            "grace_ms": settings.growth_grace_ms,
+            "delay_ms": settings.longest_delay_ms,
+        }
+        return cls(client, settings.group, **times, now=now)
 
     def now_ms(self) -> int:
         """Redis TIME in ms."""
@@ -56,8 +63,7 @@ class ScriptCalls:
     def run(self, verb: str, keys: Sequence[str], *args: str, caller: Caller = NO_MEMBER) -> Reply:
         """The named fields of a script's reply. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
         now = str(self._now()) if self._now else ""
-        times = {"session": self.session_ms, "longest": self._longest_ms, "retention": self.retention_ms}
-        call = asdict(caller) | {"now": now} | {name: str(ms) for name, ms in times.items()}
+        call = asdict(caller) | {"now": now} | {name: str(ms) for name, ms in self._times.items()}
         return self.client.run(verb, keys, [json.dumps(call), *args])
 
     def hash(self, key: str) -> dict[str, str]:

@@ -41,7 +41,7 @@ class RedisMembers:
         k = self.calls.keys
         own = (k.meta, k.leases, k.member(caller.member))
         keys = [*own, *(x for x in k.all(self._placed()) if x not in own)]
-        return answer(self.calls.run("heartbeat", keys, str(self.calls.retention_ms), caller=caller), None)
+        return answer(self.calls.run("heartbeat", keys, caller=caller), None)
 
     @sound
     def forget(self, caller: Caller, topics: Collection[str]) -> Answer[tuple[TopicPartition, ...]]:

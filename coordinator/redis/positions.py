@@ -106,7 +106,9 @@ class RedisPositions:
         keys = [k.meta, k.leases, k.member(caller.member), k.failing, k.events, *map(k.owners, partitions)]
         where = "".join(f"{tp.topic} {tp.partition};" for tp in partitions)
         records = flat({record.field: record.text for record in failing})
-        reply = self.calls.run("seal", keys, digest, text_of(ends), where, *records, caller=caller)
+        reply = self.calls.run(
+            "seal", keys, digest, text_of(ends), where, str(self.calls.delay_ms), *records, caller=caller
+        )
         return answer(reply, bool(reply["sealed"]))
 
     @sound

@@ -8,7 +8,7 @@ from coordinator.group_state import DEAD_LETTERS
 from coordinator.kafka.dead_letter_topic import check_dead_letter_topic
 from coordinator.kafka.log import KafkaLog
 from coordinator.plan.planning import Cutting
-from coordinator.settings import GroupSettings
+from coordinator.settings import LONGEST_DELAY_MS, GroupSettings
 from spark_coop_source.options.options import SourceOptions
 
 
@@ -62,6 +62,7 @@ def standalone_settings(options: SourceOptions) -> GroupSettings:
 
 def group_settings(options: SourceOptions, group: str) -> GroupSettings:
     """The settings of a member of `group`."""
+    policy = options.function_on_error
     return GroupSettings(
         group,
         capacity=options.capacity,
@@ -81,7 +82,8 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         max_outage_ms=options.redis_max_outage_ms,
         max_ranges=options.max_ranges,
         max_individual_commits=options.max_individual_commits,
-        on_error=options.function_on_error is not None,
+        on_error=policy is not None,
+        longest_delay_ms=policy.backoff_max_ms if policy else LONGEST_DELAY_MS,
         max_deferred_keys=options.max_deferred_keys,
         growth_grace_ms=options.growth_grace_ms,
         fail_on_data_loss=options.fail_on_data_loss,

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError
 from coordinator.quoting import quoted
+from coordinator.settings import LONGEST_DELAY_MS
 from spark_coop_source.function.error_policy import THENS, ErrorPolicy, Then
 from spark_coop_source.function.on_error import PARAMETERS
 from spark_coop_source.function.user_function import UnloadableError, is_name
@@ -16,9 +17,8 @@ from spark_coop_source.options.json_values import json_of
 from spark_coop_source.options.text_values import check_topic
 from spark_coop_source.options.values import Duration, Integer, Kind, Word
 
-_DAY_MS = 86_400_000
 _MOST_ERRORS = 100
-_DURATION = Duration(_DAY_MS)
+_DURATION = Duration(LONGEST_DELAY_MS)
 
 T = TypeVar("T")
 

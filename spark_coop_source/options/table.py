@@ -238,12 +238,12 @@ MAX_RANGES = Option(
 MAX_INDIVIDUAL_COMMITS = Option(
     "max.individual.commits", Integer(1, 100_000), Section.GROUP, _STREAM,
     "The most individual commits of a partition. At this limit, the group reads only lanes at the stable offset and "
-    "gaps, and refuses commits that would add one. All members need the same value.", "10000",
+    "gaps, and refuses commits that would add one. Each member applies its own value.", "10000",
 )  # fmt: skip
 MAX_DEFERRED_KEYS = Option(
     "max.deferred.keys", Integer(1, 100_000), Section.GROUP, _STREAM,
     "The most failing keys of a partition, deferred or parked. At this limit, the group reads only these keys of the "
-    "partition until there are fewer. See docs/failing-records.md.", "10000",
+    "partition until there are fewer. Each member applies its own value. See docs/failing-records.md.", "10000",
 )  # fmt: skip
 # 4,096 lanes of one partition are four for each of 1,024 slots, and the largest number measured with the scripts in
 # Redis. The offset JSON has about 90 bytes for each.
@@ -284,7 +284,8 @@ MAX_LANE_LEAD = Option(
 )  # fmt: skip
 RETENTION = Option(
     "offsets.retention.minutes", Integer(1, INT), Section.TIMES, _STREAM,
-    "Redis keeps the state of a group without members, and of a topic without subscribers, for this time (KIP-211).",
+    "Redis keeps the state of a group without members, and of a topic without subscribers, for this time (KIP-211). "
+    "The longest time of the group's members counts.",
     "10080",
 )  # fmt: skip
 MAX_OUTAGE = Option(
@@ -295,17 +296,19 @@ GROWTH_GRACE = Option(
     "partition.growth.grace", Duration(_DAY_MS), Section.TIMES, _STREAM,
     "After a topic [grows](growth.md), each hash range of a new partition waits for the same range of the older "
     "partitions. So a key that moved there stays in order. It waits for records that were written up to this time "
-    "after the growth: set more than the producers' `metadata.max.age.ms` (5 minutes by default). The member that "
-    "sees the growth first decides for the group. 0: new partitions do not wait.", "10m",
+    "after the growth: set more than the producers' `metadata.max.age.ms` (5 minutes by default). The longest grace of "
+    "the group's members counts. 0: new partitions do not wait.", "10m",
 )  # fmt: skip
 ON_STATE_LOSS = Option(
     "on.state.loss", OneOf(("fail", "earliest")), Section.TIMES, _STREAM,
-    "If Redis lost the group's state and nothing proves a position: fail, or start at earliest.", "fail",
+    "If Redis lost the group's state and nothing proves a position: fail, or start at earliest. The member that "
+    "recovers the group decides.", "fail",
 )  # fmt: skip
 
 FAIL_ON_DATA_LOSS = Option(
     "failOnDataLoss", Flag(), Section.READ, _BOTH,
-    "If records were lost before they were read (retention, a deleted topic): true fails, false skips them.", "true",
+    "If records were lost before they were read (retention, a deleted topic): true fails, false skips them. "
+    "In a group, the member that finds the loss decides.", "true",
 )  # fmt: skip
 FETCH_RETRIES = Option(
     "fetchOffset.numRetries",

@@ -3,7 +3,8 @@
 -- (rule: growth-order).
 -- KEYS meta topics events growth, then segments ics stable of each partition
 -- ARGV[2] nonce of a new group ("": do not create a group, rule: create-once),
---   ARGV[3] partition.growth.grace in ms ("" if the caller reads assigned partitions and does not see a growth),
+--   ARGV[3] partition.growth.grace of the caller in ms ("" if it reads assigned partitions and does not see a growth):
+--   the longest of the members counts (rule: settings-that-differ),
 --   ARGV[4..] "topic id count partition position" of each partition
 -- Reply placed: number of partitions with new positions | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, founding, prelude
@@ -35,8 +36,9 @@ local function grew(topic, id, old, new)
   if tonumber(new) % tonumber(old) ~= 0 then
     kept = 'not a multiple, so keys that moved between older partitions may be out of order'
   end
-  if ARGV[3] == '0' then kept = 'partition.growth.grace is 0, so key order across it is not kept' end
-  redis.call('HSET', KEYS[4], topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. ms(now) .. ' ' .. ms(now + tonumber(ARGV[3])))
+  local grace = math.max(tonumber(ARGV[3]), tonumber(redis.call('HGET', META, 'grace_ms') or 0))
+  if grace == 0 then kept = 'partition.growth.grace is 0, so key order across it is not kept' end
+  redis.call('HSET', KEYS[4], topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. ms(now) .. ' ' .. ms(now + grace))
   event(KEYS[3], 'growth', topic .. ': ' .. old .. ' -> ' .. new .. ' partitions; ' .. kept)
 end
 

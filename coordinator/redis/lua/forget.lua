@@ -1,4 +1,4 @@
--- Deletes the state of topics that no member has subscribed to for retention (KIP-211, rule: topic-expiry).
+-- Deletes the state of topics that no member has subscribed to for the longest retention (KIP-211, rule: topic-expiry).
 -- A member counts while its lease runs. Marks a topic when it finds no subscriber, and removes the mark when it finds one.
 -- KEYS meta leases member topics events strikes growth failing, then the hash of each member in ARGV[2], then the keys of each topic
 -- ARGV[2] "member ..." with a lease, ARGV[3..] "topic number-of-its-keys" of each topic
@@ -25,7 +25,7 @@ local function over(topic)  -- whether its retention is over; else it keeps, mak
   local since = redis.call('HGET', META, mark)
   local sound = since and number(since) and #since < 16 and tonumber(since) <= now
   if not sound then redis.call('HSET', META, mark, ms(now)) end
-  return sound and now - tonumber(since) >= tonumber(call.retention)
+  return sound and now - tonumber(since) >= longest('retention')
 end
 
 local function delete_fields(key, topic)  -- of a hash whose fields begin with a topic

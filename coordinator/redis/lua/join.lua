@@ -37,6 +37,13 @@ local function live(member)
   return its_end and tonumber(its_end) >= now
 end
 
+local function is_alone()
+  for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+    if other ~= call.member and live(other) then return false end
+  end
+  return true
+end
+
 -- A member with another filter or ordering than the group waits for the end of all other members (rule: one-filter,
 -- rule: one-ordering).
 local its_filter, ordering = redis.call('HGET', META, 'filter') or '', redis.call('HGET', META, 'ordering') or 'key'
@@ -117,7 +124,7 @@ if reordered then
   redis.call('HSET', META, 'ordering', ARGV[7], 'nonce', ARGV[8], 'epochs', '0')
   event(KEYS[4], 'ordering', 'ordering is ' .. ARGV[7] .. ' from now on; every lane epoch is void')
 end
-remember_times()
+remember_times(not recovering() and is_alone())
 if refiltered then redis.call('HSET', META, 'filter', ARGV[6]) end
 redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the member may subscribe to other topics than before
 local application = redis.call('HGET', KEYS[3], 'application')

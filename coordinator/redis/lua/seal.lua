@@ -4,7 +4,8 @@
 -- by now is not stored: it could replace a record of that member.
 -- KEYS meta leases member failing events, then owners of each partition in ARGV[4]
 -- ARGV[2] digest of the batch, ARGV[3] "topic partition lo-hi offset;..." early ends,
---   ARGV[4] "topic partition;..." partitions of the failing records, ARGV[5..] field value ... of each record
+--   ARGV[4] "topic partition;..." partitions of the failing records, ARGV[5] the longest delay of the caller's policy in ms,
+--   ARGV[6..] field value ... of each record
 -- Reply sealed: 1, or "" if the member authorised another batch last | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, failing, leases, prelude
 local bad = lost() or fenced(KEYS[3])
@@ -17,12 +18,18 @@ for from, topic, partition, hashes, offset, past in string.gmatch(ARGV[3], '()(%
 end
 require_argument(read == #ARGV[3] + 1, 'ends', ARGV[3])
 
+local latest = now_ms() + tonumber(ARGV[5])
+local function tried_by_then(value)  -- the clock of the task's host may be ahead (rule: clock-ahead)
+  local before, at, after = string.match(value, '^(%a+ %d+ %d+ )(%d+)( .*)$')
+  return tonumber(at) > latest and before .. ms(latest) .. after or value
+end
+
 local records = {}  -- by partition: {lo, hi, field, value}
-for i = 5, #ARGV, 2 do
+for i = 6, #ARGV, 2 do
   local tp, hash = failing_key(ARGV[i])
   require_argument(tp and failing_of(ARGV[i + 1]), 'failing record', ARGV[i])
   records[tp] = records[tp] or {}
-  table.insert(records[tp], { lo = hash, hi = hash, field = ARGV[i], value = ARGV[i + 1] })
+  table.insert(records[tp], { lo = hash, hi = hash, field = ARGV[i], value = tried_by_then(ARGV[i + 1]) })
 end
 
 local stored, news = {}, { deferred = {}, parked = {} }  -- `news`: the fields that were not so before

@@ -38,6 +38,17 @@ FAULTS = (
         _OF_REDIS,
     ),
     Fault(
+        "a failing key waits as long as the clock of its task's host says (against rule: clock-ahead)",
+        (Edit(_SEAL, "tonumber(at) > latest and before", "false and before"),),
+        _OF_REDIS,
+        schedules=100,
+    ),
+    Fault(
+        "a failing key waits until a clock that was ahead says so (against rule: clock-ahead)",
+        (Edit(_PLAN, "record.next_ms in later", "record.next_ms >= later.start"),),
+        _OF_PLAN,
+    ),
+    Fault(
         "the seal of a batch is written without its failing records (against rule: defer-is-an-end)",
         (
             Edit(
@@ -77,13 +88,13 @@ FAULTS = (
     ),
     Fault(
         "a deferred key is tried before its time (against rule: one-record-at-its-time)",
-        (Edit(_PLAN, "record.parked or now_ms < record.next_ms", "record.parked"),),
+        (Edit(_PLAN, "record.parked or record.next_ms in later", "record.parked"),),
         _OF_PLAN,
         schedules=100,
     ),
     Fault(
         "a parked key is tried again (against rule: parked-until-released)",
-        (Edit(_PLAN, "record.parked or now_ms < record.next_ms", "now_ms < record.next_ms"),),
+        (Edit(_PLAN, "record.parked or record.next_ms in later", "record.next_ms in later"),),
         _OF_PLAN,
         schedules=100,
     ),

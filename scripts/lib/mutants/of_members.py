@@ -5,6 +5,7 @@ from mutants.fault import Edit, Fault
 _PRELUDE, _LEASES = "coordinator/redis/lua/shared/prelude.lua", "coordinator/redis/lua/shared/leases.lua"
 _STORE = ("tests/coordinator/redis/test_store.py",)
 _MEMBERSHIP = ("tests/coordinator/redis/test_membership.py",)
+_DIFFERENT = ("tests/coordinator/redis/test_settings_that_differ.py",)
 _RECOVERY = ("tests/coordinator/redis/test_recovery.py",)
 _FILTERS = ("tests/coordinator/redis/test_filters.py",)
 
@@ -16,7 +17,7 @@ FAULTS = (
     ),
     Fault(
         "a member with a short session cuts the leases of the others",
-        (Edit(_LEASES, "tonumber(redis.call('HGET', META, name .. '_ms') or 0)", "0"),),
+        (Edit(_LEASES, "tonumber(known) < its", "true"),),
         ("tests/coordinator/redis/test_clock_set_back.py",),
     ),
     Fault(
@@ -294,5 +295,41 @@ FAULTS = (
             ),
         ),
         ("tests/coordinator/member/test_filters.py",),
+    ),
+    Fault(
+        "each heartbeat sets the expiry by its own retention (against rule: settings-that-differ)",
+        (Edit("coordinator/redis/lua/heartbeat.lua", "longest('retention')", "tonumber(call.retention)"),),
+        _DIFFERENT,
+    ),
+    Fault(
+        "a topic expires by the retention of the member that asks (against rule: settings-that-differ)",
+        (Edit("coordinator/redis/lua/forget.lua", "longest('retention')", "tonumber(call.retention)"),),
+        _DIFFERENT,
+    ),
+    Fault(
+        "the member that sees a growth decides its grace (against rule: settings-that-differ)",
+        (
+            Edit(
+                "coordinator/redis/lua/create_positions.lua",
+                "tonumber(redis.call('HGET', META, 'grace_ms') or 0)",
+                "0",
+            ),
+        ),
+        _DIFFERENT,
+    ),
+    Fault(
+        "the largest settings never go down (against rule: settings-that-differ)",
+        (Edit("coordinator/redis/lua/shared/leases.lua", "if alone or not known", "if not known"),),
+        _DIFFERENT,
+    ),
+    Fault(
+        "the largest settings go down while a group recovers (against rule: settings-that-differ)",
+        (Edit("coordinator/redis/lua/join.lua", "not recovering() and is_alone()", "is_alone()"),),
+        _DIFFERENT,
+    ),
+    Fault(
+        "a member that slept does not raise the largest settings (against rule: settings-that-differ)",
+        (Edit("coordinator/redis/lua/shared/leases.lua", "  remember_times(false)\n", ""),),
+        _DIFFERENT,
     ),
 )

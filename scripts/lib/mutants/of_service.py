@@ -206,7 +206,7 @@ FAULTS = (
     ),
     Fault(
         "a topic expires at the first call that finds no subscriber",
-        (Edit(_FORGET, "return sound and now - tonumber(since) >= tonumber(call.retention)", "return true"),),
+        (Edit(_FORGET, "return sound and now - tonumber(since) >= longest('retention')", "return true"),),
         _FORGOTTEN,
     ),
     Fault(

@@ -10,6 +10,7 @@ from coordinator.verdicts import Held, OtherFilter
 from simulation.actors import Actor, Stopped
 from simulation.checkpoint import Checkpoint
 from simulation.driver import Driver
+from simulation.failing import LONGEST_DELAY_MS
 from simulation.pins import Pinned
 from simulation.retired import RETENTION_MS
 from simulation.wishes import ASSIGNORS, EXCLUSIVE, Broken, Wishes
@@ -132,6 +133,7 @@ class Applications:
             max_lead_ms=wishes.max_lead_ms,
             early_ends=wishes.early_ends,
             on_error=self.world.on_error,
+            longest_delay_ms=LONGEST_DELAY_MS,
             max_deferred_keys=self.world.max_deferred_keys,
             retention_ms=RETENTION_MS,
             max_outage_ms=_OUTAGE_MS,

@@ -39,6 +39,7 @@ class Driver(Process):
         self._resets = world.invariants.reset
         self._planned: list[str] = []  # the offsets in the offset log at its start
         self._planned_since, self._asked_ms, self._cuts = len(world.invariants.states) - 1, 0, 0
+        self._asked_at_redis_ms = 0  # Redis TIME
         self._ended_at = world.invariants.state  # the state when AvailableNow was last checked
         self._looked: tuple[str, set[str]] = "", set()  # its role and lane epochs at its last look
 
@@ -138,6 +139,7 @@ class Driver(Process):
     def _latest(self, start: str) -> str | None:
         self.open()
         self._planned_since, self._asked_ms = len(self.world.invariants.states) - 1, self.world.scheduler.now_ms
+        self._asked_at_redis_ms = self.world.server.now_ms
         with self.jvm.calling():
             end = self.service.next_offset(offset_of(start), self.wishes.limits)
         return None if end is None or text_of(end) == start else text_of(end)
@@ -152,8 +154,8 @@ class Driver(Process):
         policy = self.service.state.owning.policy
         struck = [s for s in struck if not policy.in_order(s.tp.topic)]  # there, a partition is one lane
         seen["on trial"] += promises.tries_apart(end, planned, struck, before, now)
-        now_ms = self.world.scheduler.now_ms
-        seen["failing tried"] += failing.waits_for_its_time(planned, before, now, self._asked_ms, now_ms)
+        asked_ms, now_ms = self._asked_at_redis_ms, self.world.server.now_ms
+        seen["failing tried"] += failing.waits_for_its_time(planned, before, now, asked_ms, now_ms)
         quotas = self.service.state.reading.quotas
         seen.update(f"quota: {why}" for why in {q.why for q in quotas})
         cuts = sum(map(len, self.service.guesses._known.bounds.values()))  # noqa: SLF001 - only counted

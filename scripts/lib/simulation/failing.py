@@ -16,6 +16,7 @@ from simulation.sink import Violation
 from simulation.state import Key, State
 
 ENOUGH = 3
+LONGEST_DELAY_MS = 12_000
 
 
 @dataclass(slots=True)
@@ -73,7 +74,8 @@ def _lowered(hashes: HashRange, end: int, key_hash: int, offset: int) -> Iterabl
 def waits_for_its_time(planned: Collection[Record], before: State, now: State, asked_ms: int, now_ms: int) -> int:
     """How many failing records are tried again. Each is planned at its time, alone (rule: one-record-at-its-time).
 
-    `asked_ms`: the time before the call that planned these records.
+    `asked_ms` and `now_ms`: Redis TIME before the call that planned these records, and after it. The clock may have
+    been set meanwhile: the later one counts. A time further ahead than any delay is of a clock that was wrong.
     """
     tried = 0
     for key, entry in before.failing.items():
@@ -82,11 +84,19 @@ def waits_for_its_time(planned: Collection[Record], before: State, now: State, a
         if not steady or max(at) > entry.offset or min(at) > entry.offset:
             continue
         of_key = [r for r in planned if (r.tp, r.hash) == key]
-        waits = entry.parked or entry.next_ms > now_ms
+        latest = max(asked_ms, now_ms)
+        waits = entry.parked or latest < entry.next_ms <= min(asked_ms, now_ms) + LONGEST_DELAY_MS
         if wrong := [r for r in of_key if r.offset > entry.offset - waits]:
             raise Violation(f"WAIT: {wrong[0]} is planned at {asked_ms}-{now_ms}, though {entry}")
         tried += bool(of_key)
     return tried
+
+
+def bounded(before: State, now: State, now_ms: int) -> None:
+    """No key waits longer than the longest delay, whatever the clock of a task's host says (rule: clock-ahead)."""
+    for key, entry in now.failing.items():
+        if before.failing.get(key) != entry and entry.next_ms > now_ms + LONGEST_DELAY_MS:
+            raise Violation(f"DELAY: {entry} waits longer than any delay, at {now_ms}")
 
 
 def counts_on(before: State, now: State) -> None:

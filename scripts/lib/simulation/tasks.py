@@ -22,7 +22,7 @@ from coordinator.ranges import HASH_MAX, HashRange
 from coordinator.record_filter import RecordFilter
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import KeyAt, KeyCost, SliceCost
-from simulation.failing import ENOUGH, Deferring
+from simulation.failing import ENOUGH, LONGEST_DELAY_MS, Deferring
 from simulation.filters import kept
 from simulation.kafka import HASHES, Record
 from simulation.state import Key
@@ -125,7 +125,7 @@ class Task:
             attempts += 1
             enough = attempts >= ENOUGH
             if mine and ((enough and self._world.then == "park") or (not enough and self._world.chance(0.7))):
-                next_ms = self._world.scheduler.now_ms + self._world.random.choice((0, 500, 3_000, 12_000))
+                next_ms = self._host_ms + self._world.random.choice((0, 500, 3_000, LONGEST_DELAY_MS))
                 mine.defer(record, attempts, next_ms, parked=enough)
                 seen["key parked" if enough else "key deferred"] += 1
                 return False
@@ -133,6 +133,11 @@ class Task:
                 seen["dead letter"] += 1
                 return True
         return True
+
+    @property
+    def _host_ms(self) -> int:
+        """The time by the clock of its host."""
+        return self._world.scheduler.now_ms + self._world.host_ahead_ms
 
     def _ends_somewhere(self) -> Ends:
         """Ends that the clock might dictate: the keys that were worked on last are further than the others."""

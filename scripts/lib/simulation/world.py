@@ -63,6 +63,7 @@ class World:
         self.then = fails.choice(("park", "park", "dead_letter"))
         few = self.then == "dead_letter"  # parked keys at the cap hold back their partition until they are released
         self.max_deferred_keys = fails.choice((10_000, 3, 1)) if few else 10_000
+        self.host_ahead_ms = fails.choice((0, 0, 0, 1_000, 60_000, 30 * 86_400_000))  # the clock of the executors
         self.retires = Random(f"{seed} retired").random() < 0.3  # noqa: S311 - likewise
         self.story: list[str] = []
         self.scheduler = Scheduler(self.random)
@@ -142,6 +143,7 @@ class World:
         self.retired.check(self.server.now_ms)
         if self.invariants.state is not before:
             failing.counts_on(before, self.invariants.state)
+            failing.bounded(before, self.invariants.state, self.server.now_ms)
         for tp, handed in self.invariants.state.handed.items():
             moved = [
                 o for o, (_, member) in before.handed.get(tp, {}).items() if handed.get(o, ("", member))[1] != member

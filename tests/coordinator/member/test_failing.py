@@ -7,15 +7,15 @@ import pytest
 from coordinator.errors import TooManyFailingKeysError
 from coordinator.member.decision import Decision
 from coordinator.member.failing import hold_failing, refuse_a_full_partition, see_failing
-from coordinator.member.requests import Event, ReadFailing, ReadWallTime, Resume
+from coordinator.member.requests import Event, ReadFailing, Resume
 from coordinator.member.state import Failing, State
 from coordinator.plan.planning import OwnedRange
 from coordinator.progress.failing import FailingRecord
 from coordinator.ranges import HASH_MAX, HashRange
 from states import EPOCH, NOW, TP, TP1, Answer, call, decided, joined, owns
 
-WALL = 1_700_000_000_000
-RECORD = FailingRecord(TP, 5, 10, 2, WALL + 1)
+REDIS = 1_700_000_000_000
+RECORD = FailingRecord(TP, 5, 10, 2, REDIS + 1)
 BELOW, KEY, ABOVE = HashRange(0, 4), HashRange(5, 5), HashRange(6, HASH_MAX)
 
 
@@ -30,6 +30,12 @@ def held(state: State, *answers: Answer) -> State:
     return decided(step, state, call(), *answers).state
 
 
+def failing(record: FailingRecord, at_ms: int = REDIS) -> State:
+    """A member that knows this failing record, and looked at the group at this time of the Redis clock."""
+    state = owns(failing=Failing((record,), NOW))
+    return replace(state, owning=replace(state.owning, looked_at_ms=at_ms))
+
+
 def piece(hashes: HashRange, ceiling: int | None = None) -> OwnedRange:
     return OwnedRange(hashes, 10, EPOCH, ceiling)
 
@@ -39,14 +45,14 @@ def test_no_failing_record__ask_nothing() -> None:
 
 
 def test_its_time_has_not_come__its_hash_is_held() -> None:
-    reading = held(owns(failing=Failing((RECORD,), NOW)), (ReadWallTime(), WALL)).reading
+    reading = held(failing(RECORD)).reading
     assert reading.work == {TP: (piece(BELOW), piece(ABOVE))}
     assert reading.held == {TP: (piece(KEY, 10),)}
     assert reading.due == frozenset()
 
 
 def test_its_time_has_come__its_record_alone() -> None:
-    reading = held(owns(failing=Failing((RECORD,), NOW)), (ReadWallTime(), WALL + 1)).reading
+    reading = held(failing(RECORD, REDIS + 1)).reading
     assert reading.work == {TP: (piece(BELOW), piece(KEY, 11), piece(ABOVE))}
     assert reading.held == {}
     assert reading.due == frozenset({(TP, KEY)})
@@ -54,7 +60,7 @@ def test_its_time_has_come__its_record_alone() -> None:
 
 def test_its_position_has_passed_it__remove_the_entry() -> None:
     over = replace(RECORD, offset=9)
-    state = held(owns(failing=Failing((over,), NOW)), (ReadWallTime(), WALL), (Resume((over,)), 1))
+    state = held(failing(over), (Resume((over,)), 1))
     assert state.failing == Failing((), NOW)
     assert state.reading.work == {TP: (piece(HashRange(0, HASH_MAX)),)}
 

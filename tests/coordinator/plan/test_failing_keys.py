@@ -18,7 +18,7 @@ from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 
 TP, OTHER = TopicPartition("orders", 3), TopicPartition("orders", 4)
-END, NOW = 20, 1_000
+END, NOW, LONGEST = 20, 1_000, 500
 KEYS = (0, 1, 5, 6, 2**62, HASH_MAX - 1, HASH_MAX)
 """Hashes with neighbours, and both ends of the hash space."""
 
@@ -47,7 +47,8 @@ def ranges(draw: st.DrawFn) -> tuple[OwnedRange, ...]:
 
 
 RECORDS = st.dictionaries(
-    st.sampled_from(KEYS), st.tuples(st.integers(0, 15), st.sampled_from((0, NOW, NOW + 1)), st.booleans())
+    st.sampled_from(KEYS),
+    st.tuples(st.integers(0, 15), st.sampled_from((0, NOW, NOW + 1, NOW + LONGEST, NOW + LONGEST + 1)), st.booleans()),
 ).map(lambda drawn: [record(h, offset, ms, parked=parked) for h, (offset, ms, parked) in drawn.items()])
 
 
@@ -55,7 +56,7 @@ RECORDS = st.dictionaries(
 def test_a_failing_key_is_read_up_to_its_record_and_all_others_as_before(
     mine: tuple[OwnedRange, ...], records: list[FailingRecord], most: int
 ) -> None:
-    found = apart({TP: mine}, records, NOW, most)
+    found = apart({TP: mine}, records, NOW, LONGEST, most)
     failing = {r.key_hash: r for r in records}
 
     def expected(point: Point) -> bool:
@@ -64,7 +65,7 @@ def test_a_failing_key_is_read_up_to_its_record_and_all_others_as_before(
         r = failing.get(key_hash)
         if r is None or r.offset < position:
             return len(records) < most
-        return offset < r.offset + (not r.parked and r.next_ms <= NOW)
+        return offset < r.offset + (not r.parked and not NOW < r.next_ms <= NOW + LONGEST)
 
     before = points({TP: mine})
     assert points(found.work) == {p for p in before if expected(p)}
@@ -75,7 +76,7 @@ def test_a_failing_key_is_read_up_to_its_record_and_all_others_as_before(
 def test_every_owned_hash_stays_in_the_plan_at_its_position(
     mine: tuple[OwnedRange, ...], records: list[FailingRecord]
 ) -> None:
-    found = apart({TP: mine}, records, NOW, 100)
+    found = apart({TP: mine}, records, NOW, LONGEST, 100)
     whole = together(found.work, found.held)[TP]
     assert [p.hashes for p in whole] == sorted(p.hashes for p in whole)
     for key_hash in KEYS:
@@ -89,7 +90,7 @@ def test_an_entry_is_over_once_the_position_of_its_hash_has_passed_it(
     mine: tuple[OwnedRange, ...], records: list[FailingRecord]
 ) -> None:
     over = {r for r in records if any(r.key_hash in p.hashes and p.position > r.offset for p in mine)}
-    assert set(apart({TP: mine}, records, NOW, 100).over) == over
+    assert set(apart({TP: mine}, records, NOW, LONGEST, 100).over) == over
 
 
 @pytest.mark.parametrize(
@@ -97,13 +98,16 @@ def test_an_entry_is_over_once_the_position_of_its_hash_has_passed_it(
     [
         pytest.param(record(5, 7, NOW), 7, (7,), False, id="due: its record alone"),
         pytest.param(record(5, 7, NOW + 1), 7, (), True, id="its time has not come"),
+        pytest.param(record(5, 7, NOW + LONGEST), 7, (), True, id="the longest delay"),
+        pytest.param(record(5, 7, NOW + LONGEST + 1), 7, (7,), False, id="no delay is so long: a clock was wrong"),
+        pytest.param(record(5, 7, NOW + 2 * LONGEST, parked=True), 7, (), True, id="parked, by a clock that was wrong"),
         pytest.param(record(5, 7, 0, parked=True), 7, (), True, id="parked: whatever the time"),
         pytest.param(record(5, 7, NOW + 1), 5, (5, 6), False, id="a position below it: up to the record"),
         pytest.param(record(5, 7, NOW), 5, (5, 6, 7), False, id="... and the record too if it is due"),
     ],
 )
 def test_one_key(entry: FailingRecord, position: int, reads: tuple[int, ...], waits: bool) -> None:
-    found = apart({TP: (OwnedRange(WHOLE, position, "e.1"),)}, [entry], NOW, 10)
+    found = apart({TP: (OwnedRange(WHOLE, position, "e.1"),)}, [entry], NOW, LONGEST, 10)
     assert sorted(o for o, h in points(found.work) if h == 5) == list(reads)
     assert bool(found.held) == waits
     assert found.due == (frozenset() if waits else {(TP, HashRange(5, 5))})
@@ -111,9 +115,9 @@ def test_one_key(entry: FailingRecord, position: int, reads: tuple[int, ...], wa
 
 def test_other_partitions_are_not_touched() -> None:
     work = {TP: (OwnedRange(WHOLE, 3, "e.1"),), OTHER: (OwnedRange(WHOLE, 4, "e.1"),)}
-    found = apart(work, [record(5, 3, NOW + 1)], NOW, 1)
+    found = apart(work, [record(5, 3, NOW + 1)], NOW, LONGEST, 1)
     assert found.work == {TP: (), OTHER: work[OTHER]}
-    assert apart({OTHER: work[OTHER]}, [record(5, 3)], NOW, 1) == Apart({OTHER: work[OTHER]}, {}, ())
+    assert apart({OTHER: work[OTHER]}, [record(5, 3)], NOW, LONGEST, 1) == Apart({OTHER: work[OTHER]}, {}, ())
 
 
 def test_a_partition_at_its_cap() -> None:

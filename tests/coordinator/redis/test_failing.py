@@ -9,10 +9,12 @@ from coordinator.key_hash import cuts
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord
 from coordinator.ranges import WHOLE, HashRange
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.store import store_of
 from coordinator.replies import Caller, Sealed
 from coordinator.subscription import Topic
-from store_world import OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import LONGEST, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -39,6 +41,26 @@ def test_a_failing_record_is_written_with_the_seal(world: World) -> None:
     assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(TO_7)
     assert world.events("deferred") == ["1 key whose record failed: orders 0 0000000000000005 at offset 7"]
     assert GroupKeys(world.group).failing not in world.kept_for_ever()
+
+
+@pytest.mark.parametrize(
+    ("ahead_ms", "waits_ms"),
+    [
+        pytest.param(0, 0, id="at once"),
+        pytest.param(5_000, 5_000, id="within the longest delay"),
+        pytest.param(5_001, 5_000, id="the clock of the task's host is ahead"),
+        pytest.param(30 * 86_400_000, 5_000, id="... by a month"),
+    ],
+)
+def test_no_key_waits_longer_than_the_longest_delay_by_the_clock_of_redis(
+    world: World, ahead_ms: int, waits_ms: int
+) -> None:
+    me = reading(world)
+    times = {"session_ms": SESSION, "longest_ms": LONGEST, "retention_ms": 60_000, "delay_ms": 5_000}
+    store = store_of(ScriptCalls(world.client, world.group, **times, now=lambda: world.now))
+    record = replace(RECORD, next_ms=world.now + ahead_ms, message="two\nlines 7 8")
+    store.positions.seal(me, EARLY.digest, TO_7, (record,))
+    assert store.poison.failing() == (replace(record, next_ms=world.now + waits_ms),)
 
 
 def test_a_repeated_seal_changes_nothing(world: World) -> None:

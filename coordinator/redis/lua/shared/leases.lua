@@ -7,16 +7,19 @@ local EVENT_ABOVE = 1000  -- ms: small corrections of a clock are frequent and w
 
 local longest_known = {}
 local UNKNOWN = 2 ^ 52  -- ms: before the first member joins, the script cuts no time
-local function longest(name)  -- ms: the longest session or batch of the caller and the group's members
+local function longest(name)  -- ms: the longest session, batch or retention of the caller and the group's members
   local known = redis.call('HGET', META, name .. '_ms')
   longest_known[name] = longest_known[name] or (known and math.max(tonumber(call[name]), tonumber(known)) or UNKNOWN)
   return longest_known[name]
 end
 
-local function remember_times()  -- of the member that joins
-  for _, name in ipairs({ 'session', 'longest' }) do
-    local known = tonumber(redis.call('HGET', META, name .. '_ms') or 0)
-    redis.call('HSET', META, name .. '_ms', ms(math.max(tonumber(call[name]), known)))
+-- Of times that concern the whole group, the largest of its members counts (rule: settings-that-differ). Each renewal may
+-- raise them. They go down when a member joins `alone`: a member that slept raises them again.
+local TIMES = { 'session_ms', 'longest_ms', 'retention_ms', 'grace_ms' }
+local function remember_times(alone)
+  for i, known in ipairs(redis.call('HMGET', META, unpack(TIMES))) do
+    local its = tonumber(call[string.match(TIMES[i], '%a+')])
+    if alone or not known or tonumber(known) < its then redis.call('HSET', META, TIMES[i], ms(its)) end
   end
 end
 
@@ -107,6 +110,7 @@ local function occasion(keys)
 end
 
 local function renew(leases)  -- renews the caller's lease; returns its end
+  remember_times(false)
   local its_end = now_ms() + tonumber(call.session)
   redis.call('ZADD', leases, ms(its_end), call.member)
   return its_end

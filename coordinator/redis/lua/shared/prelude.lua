@@ -1,6 +1,6 @@
 -- Calls, ranges, and the checks and replies of every verb. KEYS[1] is the group's meta, ARGV[1] a JSON object:
 --   now     ms, "" for Redis TIME        nonce, seq  of the caller's last reply ("" if none)
---   session, longest, retention          ms, options of the caller
+--   session, longest, retention, grace   ms, options of the caller; `grace` is partition.growth.grace
 --   member, incarnation                  of the caller ("" if it is no member)
 --   number                               of this call among the member's ordered calls ("" if it is not ordered)
 -- A verb replies {'OK', name, value, name, value, ...} or {verdict, ...}. The comment of the verb has the names, except

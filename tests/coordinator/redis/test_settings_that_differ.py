@@ -1,0 +1,128 @@
+"""Members of one group that have different settings: the longest retention and growth grace count.
+
+rule: settings-that-differ. The clock stands still between calls.
+"""
+
+from typing import cast
+
+import pytest
+
+from coordinator.ports import Store
+from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.store import store_of
+from coordinator.replies import Caller, Joining
+from coordinator.subscription import Topic, TopicPartition
+from coordinator.verdicts import Recovering
+from store_world import FIELDS, LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, World
+
+ON_EACH_SERVER = True
+MINUTE = 60_000
+LEFT = TopicPartition("payments", 0)
+LEFT_TOPICS = {"payments": Topic("payments", "id-2", (0,))}
+
+
+def member_of(
+    world: World, *, session_ms: int = SESSION, retention_ms: int = MINUTE, grace_ms: int = 0, longest_ms: int = LONGEST
+) -> Store:
+    """The calls of a member with these settings."""
+    times = {"session_ms": session_ms, "longest_ms": longest_ms, "retention_ms": retention_ms, "grace_ms": grace_ms}
+    return store_of(ScriptCalls(world.client, world.group, **times, now=lambda: world.now))
+
+
+def join(store: Store, member: str, before: str = "") -> Caller:
+    seen = store.members.join(Caller(member, "i1"), before, Joining(FIELDS)).seen
+    return Caller(member, "i1", seen.nonce, str(seen.seq))
+
+
+def group_times(world: World) -> dict[str, int]:
+    """The times in `meta` by name."""
+    meta = cast(dict[str, str], world.redis.hgetall(GroupKeys(world.group).meta))
+    return {name: int(meta[f"{name}_ms"]) for name in ("session", "longest", "retention", "grace")}
+
+
+def expires_in_ms(world: World) -> list[int]:
+    """When the positions and `meta` expire, to a tenth of a minute: they expire by the server's own clock."""
+    keys = GroupKeys(world.group)
+    return [round(float(str(world.redis.pttl(key))) / 6_000) * 6_000 for key in (keys.meta, keys.segments(TP))]
+
+
+def test_each_heartbeat_keeps_the_group_for_the_longest_retention(world: World) -> None:
+    world.now = world.store.positions.now_ms()
+    world.found(p0=5)
+    short, long = member_of(world, retention_ms=MINUTE), member_of(world, retention_ms=60 * MINUTE)
+    first, second = join(short, "m-1"), join(long, "m-2")
+    long.members.heartbeat(second)
+    short.members.heartbeat(first)
+    assert expires_in_ms(world) == [60 * MINUTE] * 2
+
+
+def test_a_topic_without_subscribers_is_kept_for_the_longest_retention(world: World) -> None:
+    world.found(p0=5)
+    world.store.positions.create("", LEFT_TOPICS, {LEFT: 7})
+    short, long = member_of(world, retention_ms=MINUTE), member_of(world, retention_ms=3 * MINUTE)
+    first, _ = join(short, "m-1"), join(long, "m-2")
+    assert short.members.forget(first, ["payments"]).value == ()
+    world.now += 3 * MINUTE - 1
+    assert short.members.forget(first, ["payments"]).value == (), "m-2 keeps it for three minutes"
+    world.now += 1
+    assert short.members.forget(first, ["payments"]).value == (LEFT,)
+
+
+def test_a_growth_waits_for_the_longest_grace_whoever_sees_it(world: World) -> None:
+    world.store.positions.create("aa", {"orders": Topic("orders", "id-1", (0,))}, {TP: 0}, grace_ms=MINUTE)
+    join(member_of(world, grace_ms=10 * MINUTE), "m-1")
+    one = member_of(world, grace_ms=0)
+    join(one, "m-2")
+    one.positions.create("", TOPICS, {OTHER: 0}, grace_ms=0)
+    assert [g.until_ms - g.seen_ms for g in one.positions.growths()] == [10 * MINUTE]
+    assert world.events("growth") == ["orders: 1 -> 2 partitions; key order across it is kept"]
+
+
+def test_a_growth_that_no_member_has_joined_for_waits_as_its_finder_says(world: World) -> None:
+    world.store.positions.create("aa", {"orders": Topic("orders", "id-1", (0,))}, {TP: 0}, grace_ms=MINUTE)
+    world.store.positions.create("", TOPICS, {OTHER: 0}, grace_ms=MINUTE)
+    assert [g.until_ms - g.seen_ms for g in world.store.positions.growths()] == [MINUTE]
+
+
+LARGE = {"session_ms": 9_000, "longest_ms": 90_000, "retention_ms": 9 * MINUTE, "grace_ms": 9 * MINUTE}
+LARGEST = {"session": 9_000, "longest": 90_000, "retention": 9 * MINUTE, "grace": 9 * MINUTE}
+SMALL = {"session": SESSION, "longest": LONGEST, "retention": MINUTE, "grace": 0}
+
+
+def test_the_largest_count_until_a_member_joins_alone(world: World) -> None:
+    world.found(p0=5)
+    join(member_of(world, **LARGE), "m-1")
+    join(member_of(world), "m-2")
+    assert group_times(world) == LARGEST
+    world.now += 9_000  # the lease of m-1 runs to the end of this moment
+    join(member_of(world), "m-3")
+    assert group_times(world) == LARGEST
+    world.now += SESSION + 1
+    join(member_of(world), "m-4")
+    assert group_times(world) == SMALL
+
+
+def test_a_member_that_slept_raises_them_again(world: World) -> None:
+    world.found(p0=5)
+    large = member_of(world, **LARGE)
+    sleeper = join(large, "m-1")
+    world.now += 9_001
+    join(member_of(world), "m-2")
+    assert group_times(world) == SMALL
+    large.members.heartbeat(sleeper)
+    assert group_times(world) == LARGEST
+
+
+def test_they_do_not_go_down_while_the_group_recovers(world: World) -> None:
+    """Members of before the loss have no lease yet, and may join again."""
+    world.found(p0=5)
+    small = member_of(world)
+    join(small, "m-2")
+    join(member_of(world, **LARGE), "m-1")
+    world.restart()
+    small.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
+    join(small, "m-2", "aa")
+    with pytest.raises(Recovering):
+        join(small, "m-3")
+    assert (group_times(world)["retention"], group_times(world)["grace"]) == (9 * MINUTE, 9 * MINUTE)
