@@ -93,8 +93,9 @@ def key(tp: TopicPartition) -> str:
 def checked_meta(meta: Mapping[str, str]) -> Mapping[str, str]:
     """The `meta` of a group, checked: of this schema, with numbers in its number fields."""
     check_schema(meta)
-    if not _NONCE.fullmatch(meta.get("nonce", "")):
-        raise StateFormatError(f"nonce is {meta.get('nonce', '')!r}, not hex digits")
+    for name in ("nonce", "founding"):
+        if not _NONCE.fullmatch(meta.get(name, "")):
+            raise StateFormatError(f"{name} is {meta.get(name, '')!r}, not hex digits")
     if (ordering := meta.get("ordering", "key")) not in ORDERINGS:
         raise StateFormatError(f"ordering is {ordering!r}, not one of {', '.join(ORDERINGS)}")
     for name in NUMBERS:

@@ -3,6 +3,7 @@
     topic        orders           a name as Kafka allows it
     topic id     4fVq...          Kafka's, as text; empty where brokers are too old to have any
     member       m-7f31c0de       minted when a query begins
+    founding     9c41ab03         the first nonce of the group
     lane epoch   9c41ab03.17      nonce of the group's state, and a counter; "-" where nothing is shared
     reset epoch  1763900000000    the time of an operator's reset in ms, or one more than the last; 0 before the first
     position     241              the next offset to read
@@ -35,6 +36,7 @@ topic = partial(_matching, re.compile(r"[A-Za-z0-9._-]{1,249}"), "the name of a 
 topic_id = partial(_matching, re.compile(r"[A-Za-z0-9._-]{0,64}"), "a topic id")
 member = partial(_matching, re.compile(r"[A-Za-z0-9._-]{1,64}"), "a member id")
 digest = partial(_matching, re.compile("[0-9a-f]{16}"), "a digest")
+founding = partial(_matching, re.compile("[0-9a-f]{1,64}"), "the founding of a group")
 lane_epoch = partial(_matching, re.compile(f"-|{LANE_EPOCH.pattern}"), "a lane epoch")
 """Each returns its argument; raises `StateFormatError`, like all functions here."""
 

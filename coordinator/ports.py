@@ -163,10 +163,18 @@ class Positions(Protocol):
         """Reset epoch and topics of the group. Raises `Absent` if Redis holds nothing of it."""
 
     def create(
-        self, nonce: str, topics: Mapping[str, Topic], positions: Offsets, *, grace_ms: int | None = None
-    ) -> int:
+        self,
+        nonce: str,
+        topics: Mapping[str, Topic],
+        positions: Offsets,
+        *,
+        grace_ms: int | None = None,
+        founding: str = "",
+    ) -> Answer[int]:
         """Write first positions where there are none; how many. With a `nonce`, create the group if it is absent.
 
+        Raises `Replaced` if the group has another `founding`, `Recovering` for a caller that names none: it proves
+        nothing, and others prove their positions first.
         A topic with more partitions than recorded has grown. The growth is recorded with its grace. With a grace of
         None it is not recorded: the caller reads assigned partitions, and does not see a topic grow.
         """

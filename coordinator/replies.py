@@ -26,6 +26,7 @@ class Caller:
     nonce: str = ""
     seq: str = ""
     number: str = ""  # of this call, in the order of its member's calls; empty where the order does not matter
+    founding: str = ""  # of the group that it knows (rule: one-founding)
 
 
 NO_MEMBER = Caller()
@@ -38,6 +39,7 @@ class Seen:
 
     nonce: str
     seq: int
+    founding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +106,11 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Reset epoch and topics of a group."""
+    """Founding, reset epoch and topics of a group."""
 
     reset: int
     topics: Mapping[str, KnownTopic]
+    founding: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,10 @@ class Absent(Lost):
     """Redis holds nothing of this group: a new group, or everything was lost."""
 
 
+class Replaced(Verdict):
+    """Another group has this name by now; `str()` is its founding."""
+
+
 class Superseded(Verdict):
     """Another reset of the group has been made meanwhile."""
 

@@ -47,7 +47,7 @@ class StateFormatError(StoreError):
 
 
 class StateLostError(StoreError):
-    """Redis lost the group's state, and neither Kafka's group nor a running query proves a position."""
+    """Redis lost the group's state and nothing proves a position, or another query has created the group anew."""
 
     name = "STATE_LOST"
     usual_remedy = "restore a copy, use coop-kafka reset-offsets, or start once with on.state.loss=earliest"

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from coordinator.errors import CheckpointMismatchError, FilterChangedError
 from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Seen
+from coordinator.member.founding import another
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import partitions_are_given, topics_again
 from coordinator.member.low_ends import believed, unsure
@@ -28,13 +29,16 @@ def accept(state: State, seen: Seen, call: Call) -> Decision:
             f"the checkpoint belongs to group {offset.group!r}, this query to group {settings.group!r}",
             "use a new checkpointLocation for another group, or the group of this checkpoint",
         )
+    life, founding = state.life, offset.founding or state.life.founding
+    if life.founding and founding != life.founding:
+        raise another(settings.group, founding, f"this process has joined {life.founding}")
     warnings = tuple(_unknown_topics(state, call))
     if settings.fail_on_data_loss:
         state, within, _ = within_logs(state, offset, seen, call)
         if within is None:
             return Decision(state, (), LookAgain(RETRY_MS))
-    life = state.life if state.life.member else replace(state.life, member=offset.member or state.life.minted)
-    return Decision(replace(state, life=life), warnings)
+    member = life.member or offset.member or life.minted
+    return Decision(replace(state, life=replace(state.life, member=member, founding=founding)), warnings)
 
 
 def refuse_other_filter(read: StreamOffset, call: Call) -> None:

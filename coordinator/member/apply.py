@@ -5,6 +5,7 @@ An outage of Redis is a `RedisUnavailableError`, a refusal a `Verdict`; `turns` 
 """
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,15 +24,15 @@ from coordinator.ports import Log, Offsets, Store
 from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, Extents, parsed
-from coordinator.progress.mirror import GroupOffsets, entries, of_this_schema
+from coordinator.progress.mirror import GroupOffsets, entries, foundings, of_this_schema
 from coordinator.progress.ownership import Facts, facts_below
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Acquired, Answer, Caller, Joined, Joining, Status
 from coordinator.reports.lane_lines import BatchLine, LaneReport
 from coordinator.reports.lane_report import Planned, lane_report
 from coordinator.settings import GroupSettings
-from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
-from coordinator.verdicts import Absent, Verdict
+from coordinator.subscription import Bounds, Pattern, Subscription, Topic, TopicPartition
+from coordinator.verdicts import Absent, Replaced, Verdict
 
 _log = logging.getLogger(__name__)
 _batches = logging.getLogger("coordinator.batches")
@@ -93,6 +94,10 @@ class World:
         """The subscribed topics now."""
         return self.log.topics(self.subscription)
 
+    def other_topics(self, names: Sequence[str]) -> dict[str, Topic]:
+        """Those of some topics that exist; the group may have members that subscribe to others than this one."""
+        return self.log.topics(Pattern(f"^(?:{'|'.join(map(re.escape, names))})$"))
+
     def leader_racks(self, topics: Sequence[str]) -> dict[TopicPartition, str]:
         """The racks of the partitions' leaders; nothing if Kafka does not answer, since they are only a preference."""
         try:
@@ -122,8 +127,8 @@ class World:
         ends = self.log.ends_of_epochs(older) if older else {}
         return {tp: Extent(bounds[tp].epoch, end) for tp, end in ends.items()}
 
-    def group_offsets(self) -> GroupOffsets:
-        """The offsets of Kafka's own group; nothing where access is denied.
+    def group_offsets(self) -> GroupOffsets | None:
+        """The offsets of Kafka's own group; None where access is denied.
 
         A Kafka that does not answer is an error: not to know of a mirror would create the group anew.
         """
@@ -131,7 +136,7 @@ class World:
             return self.log.group_offsets(self.settings.group)
         except KafkaAccessError as error:
             _log.warning("Kafka's own group %s cannot be read: %s", self.settings.group, error)
-            return {}
+            return None
 
     def cluster_policies(self) -> tuple[str, Policy]:
         """The policies of the Kafka cluster, with their version; `-` if this user may not read them."""
@@ -141,30 +146,42 @@ class World:
             return UNREADABLE, UNKNOWN_POLICY
         return version, cluster_policy(fields)
 
-    def mirror(self, partitions: Sequence[TopicPartition], topics: Sequence[str]) -> bool | None:
+    def mirror(self, partitions: Sequence[TopicPartition], topics: Sequence[str], founding: str = "") -> bool | None:
         """Commit the stable offsets to Kafka's own group; False if plain consumers live in it, None if it failed.
 
         A reset between our read and our write would leave an old offset: repeat both (rule: mirror-after-reset). The
-        same holds for a change of a policy (rule: policies-survive).
+        same holds for a change of a policy (rule: policies-survive), and for another founding of the group: what a
+        member of the earlier one wrote meanwhile is replaced (rule: one-founding).
         Entries of another schema are not overwritten.
         """
         group, store = self.settings.group, self.store
         try:
-            of_this_schema(self.log.group_offsets(group), group)
+            offsets = of_this_schema(self.log.group_offsets(group), group)
             before, allowed = None, True
             while allowed:
                 status, policy = store.positions.status(), store.members.policy()
-                if (status.reset, policy) == before:
+                if before is None and founding not in ("", status.founding):
+                    raise Replaced(status.founding)
+                if (status.founding, status.reset, policy) == before:
                     break
-                before = status.reset, policy
+                before = status.founding, status.reset, policy
                 written = _mirror_entries(store, partitions, topics, status, policy)
                 allowed = self.log.commit_group_offsets(group, written)
+            if allowed and (foreign := [tp for tp, f in foundings(offsets).items() if f != status.founding]):
+                self._drop_foreign([tp for tp in foreign if tp not in written], status.founding)
         except (CoopKafkaError, Verdict) as error:
             _log.warning("the stable offsets were not mirrored to Kafka's own group %s: %s", group, error)
             return None
         if not allowed:
             _log.warning("plain Kafka consumers live in group %s: stable offsets are not mirrored", group)
         return allowed
+
+    def _drop_foreign(self, partitions: Sequence[TopicPartition], founding: str) -> None:
+        """Delete entries of an earlier group of this name: beside ours, they would contradict it after a loss."""
+        group = self.settings.group
+        _log.warning("Kafka's own group %s had offsets of another group of that name; it is %s now", group, founding)
+        if partitions:
+            self.delete_mirror(partitions)
 
     def delete_mirror(self, partitions: Sequence[TopicPartition]) -> None:
         """Delete entries of the mirror. If Kafka refuses it, they stay until Kafka's own retention ends."""
@@ -209,11 +226,21 @@ class World:
             return None
 
     def create(
-        self, topics: Mapping[str, Topic], positions: Offsets, grace_ms: int | None, *, create: bool = False
-    ) -> int:
-        """Write first positions where there are none; `create`: of a group that does not exist yet."""
+        self,
+        topics: Mapping[str, Topic],
+        positions: Offsets,
+        grace_ms: int | None,
+        *,
+        create: bool = False,
+        founding: str = "",
+    ) -> str:
+        """Write first positions where there are none; the founding of the group.
+
+        `create`: the group does not exist yet. Else it must be of this `founding`, unless that is not known.
+        """
         nonce = self.settings.tokens(4) if create else ""
-        return self.store.positions.create(nonce, topics, positions, grace_ms=grace_ms)
+        made = self.store.positions.create(nonce, topics, positions, grace_ms=grace_ms, founding=founding)
+        return made.seen.founding
 
     def acquire(
         self, caller: Caller, wanted: Ranges, *, again: bool = False, one: frozenset[str] = frozenset()
@@ -236,8 +263,10 @@ class World:
         proven: Mapping[TopicPartition, int | None],
         growths: Sequence[Growth],
         policy: Policy | None = None,
+        founding: str = "",
     ) -> None:
-        """Begin again after a loss of state, at proven positions and a new nonce."""
+        """Begin again after a loss of state, at proven positions and a new nonce; `founding` is that of the proofs."""
+        caller = replace(caller, founding=founding)
         self.store.positions.recover(caller, self.settings.tokens(4), why, reset, topics, proven, growths, policy)
 
     # -- the cost model ----------------------------------------------------------------------------
@@ -311,4 +340,5 @@ def _mirror_entries(
     partitions, ids = frozenset(of), {topic: known.id for topic, known in status.topics.items()}
     stable = {tp: o for tp, o in store.positions.stable(topics).items() if tp in partitions}
     growths, extents = store.positions.growths(), store.positions.extents(topics)
-    return entries(stable, status.reset, ids, growths, parsed(extents, status.reset, ids), policy.mirrored)
+    known = parsed(extents, status.reset, ids)
+    return entries(stable, status.reset, ids, growths, known, policy.mirrored, founding=status.founding)

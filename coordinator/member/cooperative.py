@@ -102,7 +102,7 @@ def _offset(
     member = state.life.member
     settings = call.setup.settings
     planned = StreamOffset(settings.group, member, reset, topic_ids, lanes, epochs, by_key=False)
-    return replace(planned, filter=settings.filter.digest)
+    return replace(planned, filter=settings.filter.digest, founding=state.life.founding)
 
 
 def _nothing(state: State, seen: Seen, call: Call) -> Decision:

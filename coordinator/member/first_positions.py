@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
+from coordinator.member.founding import unreadable
 from coordinator.member.kinds import Request
-from coordinator.member.log_view import partitions_are_given
+from coordinator.member.log_view import mirrored_topics, partitions_are_given
 from coordinator.member.mirroring import mirror
 from coordinator.member.requests import CreatePositions, Log, ReadGroupOffsets, ReadStable, ReadStatus, ResolveOffsets
 from coordinator.member.state import State
@@ -18,18 +19,22 @@ from coordinator.progress import mirror as mirroring
 from coordinator.quoting import VALUE, bounded
 from coordinator.replies import Status
 from coordinator.subscription import TopicPartition
-from coordinator.verdicts import Absent, Lost
+from coordinator.verdicts import Absent, Lost, Replaced, Verdict
 
 Positions = Mapping[TopicPartition, int]
 
 
 def first_positions(state: State, seen: Seen, call: Call) -> Decision:
     """Create positions of subscribed partitions that have none; then update the mirror if it lacks one."""
-    offsets = mirroring.of_this_schema(seen.of(ReadGroupOffsets()), call.setup.settings.group)
-    offsets = mirroring.usable(offsets, state.log.topics)
+    group, found = call.setup.settings.group, seen.of(ReadGroupOffsets())
+    offsets = mirroring.of_this_schema(found or {}, group)
     status = seen.of(ReadStatus())
-    if loss := _loss(status, offsets):
+    if found is None and status is None and not state.life.founding:
+        raise unreadable(group)
+    if loss := _loss(state, status, offsets, seen):
         return Decision(replace(state, life=replace(state.life, verdict=loss)), (), LookAgain())
+    offsets = mirroring.usable(offsets, state.log.topics)
+    offsets = mirroring.of_founding(offsets, status.founding) if status else offsets
     known = seen.of(ReadStable(tuple(status.topics))) if status else {}
     warnings = _unused_start({tp.topic for tp in (*known, *offsets)}, state, call)
     new = [tp for tp in state.log.partitions if tp not in known]
@@ -37,16 +42,25 @@ def first_positions(state: State, seen: Seen, call: Call) -> Decision:
         known_topics = {tp.topic for tp in known} | (status.topics.keys() if status else set())
         wished = _wished(new, known_topics, seen, call)
         first = {tp: offsets[tp][0] if tp in offsets else position for tp, position in wished.items()}
-        seen.of(creation(state, first, call, create=status is None))
+        founding = seen.of(creation(state, first, call, create=status is None))
+        state = replace(state, life=replace(state.life, founding=founding))
+    elif status:
+        state = replace(state, life=replace(state.life, founding=status.founding))
     if any(tp not in offsets for tp in state.log.partitions):
         state = mirror(state, seen)
     return Decision(replace(state, shown=replace(state.shown, start_used=True)), warnings, Return(None))
 
 
-def _loss(status: Status | None, offsets: mirroring.GroupOffsets) -> Lost | None:
+def _loss(state: State, status: Status | None, offsets: mirroring.GroupOffsets, seen: Seen) -> Verdict | None:
+    """A mirror without Redis is a loss, also if it is of topics that this member does not read."""
+    known = state.life.founding
     if status is None:
-        return Absent("Redis holds nothing of this group") if mirroring.is_mirror(offsets) else None
-    if status.reset < mirroring.latest_reset(offsets):
+        mirror = mirroring.mirrored(offsets, mirrored_topics(state.log.topics, offsets, seen))
+        return Absent("Redis holds nothing of this group") if mirror or known else None
+    if known and status.founding != known:
+        return Replaced(status.founding)
+    ours = mirroring.of_founding(mirroring.usable(offsets, state.log.topics), status.founding)
+    if status.reset < mirroring.latest_reset(ours):
         return Lost("Kafka's own group knows of a reset that Redis does not")
     return None
 
@@ -91,7 +105,7 @@ def place(state: State, seen: Seen, call: Call) -> State:
     return replace(state, owning=replace(owning, placed=placed | frozenset(new), placed_at=nonce))
 
 
-def creation(state: State, positions: Positions, call: Call, *, create: bool = False) -> Request[int]:
+def creation(state: State, positions: Positions, call: Call, *, create: bool = False) -> Request[str]:
     """Set positions if absent; a late call must not create the group after a loss (rule: create-once)."""
     grace_ms = None if partitions_are_given(call.setup.subscription) else call.setup.settings.growth_grace_ms
     return CreatePositions(state.log.topics, positions, grace_ms, create=create)

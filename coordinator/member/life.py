@@ -179,6 +179,7 @@ def join(state: State, seen: Seen, call: Call) -> Decision:
         )
     answer = seen.of(Join(life.nonce_before, joining(state, call)))
     joined = replace(life, nonce=answer.seen.nonce, nonce_before=answer.seen.nonce, seq=answer.seen.seq)
+    joined = replace(joined, founding=answer.seen.founding)
     life = replace(joined, lease_end_ms=answer.lease_end_ms, verdict=None, other=None)
     targets = state.pace.targets and (answer.targets or state.pace.targets)
     owning = replace(state.owning, topics=frozenset(state.log.topics))

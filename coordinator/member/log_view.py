@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
-from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadTopics
+from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadOtherTopics, ReadTopics
 from coordinator.member.state import LogView, State
 from coordinator.progress import data_loss
+from coordinator.progress import mirror as mirroring
 from coordinator.progress.leader_epochs import Extents
-from coordinator.subscription import Assigned, Subscription, TopicPartition
+from coordinator.subscription import Assigned, Subscription, Topic, TopicPartition
 
 
 def see_topics(state: State, seen: Seen, call: Call) -> Decision:
@@ -60,6 +61,16 @@ def with_epoch_ends(log: LogView, extents: Extents, seen: Seen) -> tuple[LogView
 def recreated(log: LogView, topic_ids: Mapping[str, str]) -> tuple[data_loss.Recreated, ...]:
     """The topics that have other ids now."""
     return tuple(data_loss.recreated(topic_ids, log.topics))
+
+
+def mirrored_topics(topics: Mapping[str, Topic], offsets: mirroring.GroupOffsets, seen: Seen) -> Mapping[str, Topic]:
+    """The subscribed topics, and those of the mirror that other members read. Of these only mirrored partitions."""
+    if not (others := mirroring.names(offsets) - topics.keys()):
+        return topics
+    found = seen.of(ReadOtherTopics(tuple(sorted(others))))
+    mirror = mirroring.mirrored(offsets, found)
+    here = {name: tuple(sorted(tp.partition for tp in mirror if tp.topic == name)) for name in found}
+    return {**{name: replace(found[name], partitions=here[name]) for name in found if here[name]}, **topics}
 
 
 def partitions_are_given(subscription: Subscription) -> bool:

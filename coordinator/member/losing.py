@@ -133,6 +133,7 @@ def _moves(loss: Loss, state: State, acquired: Acquired, seen: Seen, call: Call)
         case Aged(tp, _, beginning):
             group, epochs = call.setup.settings.group, leader_epochs((tp,), bounds)
             here = StreamOffset(group, None, acquired.reset, acquired.topic_ids, leader_epochs=epochs)
+            here = replace(here, founding=state.life.founding)
             yield Claim(here, {tp: (Fact(WHOLE, beginning),)})
         case Truncated(tp, _, end) | Cut(tp, _, end):
             lowest = seen.of(ReadStable((tp.topic,))).get(tp, end)

@@ -52,4 +52,5 @@ def mirror_policy(state: State, seen: Seen, policy: Policy) -> State:
 
 def mirror_request(state: State) -> Request[bool | None] | None:
     """The request of an update; None where plain consumers live in Kafka's own group."""
-    return Mirror(state.log.partitions, tuple(state.log.topics)) if state.mirrored.allowed else None
+    request = Mirror(state.log.partitions, tuple(state.log.topics), state.life.founding)
+    return request if state.mirrored.allowed else None

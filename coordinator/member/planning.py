@@ -68,7 +68,7 @@ def plan_batch(state: State, seen: Seen, call: Call) -> Decision:
     lanes = plan(reading.work, reading.until, reading.cutting or call.setup.cutting)
     epochs = leader_epochs(lanes, state.log.bounds)
     end = StreamOffset(group or None, state.life.member or None, acquired.reset, acquired.topic_ids, lanes, epochs)
-    end = replace(end, filter=call.setup.settings.filter.digest)
+    end = replace(end, filter=call.setup.settings.filter.digest, founding=state.life.founding)
     if call.setup.settings.early_ends and not call.limits.everything and seen.of(ReadReach()) is not Reach.NONE:
         end = _early(end, call.offset)
     state = replace(state, evidence=state.evidence.with_unconfirmed(end))

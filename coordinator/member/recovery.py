@@ -14,7 +14,8 @@ from functools import reduce
 
 from coordinator.assignment.policies import Policy
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
-from coordinator.member.log_view import partitions_are_given
+from coordinator.member.founding import of_proofs, unreadable
+from coordinator.member.log_view import mirrored_topics, partitions_are_given
 from coordinator.member.requests import (
     Log,
     ReadGroupOffsets,
@@ -29,7 +30,7 @@ from coordinator.offset_spec import Earliest
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Facts, facts_below
-from coordinator.verdicts import Lost
+from coordinator.verdicts import Absent, Lost
 
 
 def recover(state: State, seen: Seen, call: Call) -> Decision:
@@ -37,7 +38,13 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     verdict, settings = state.life.verdict, call.setup.settings
     if not isinstance(verdict, Lost):
         return Decision(state)
-    offsets, topics = mirroring.of_this_schema(seen.of(ReadGroupOffsets()), settings.group), state.log.topics
+    found = seen.of(ReadGroupOffsets())
+    if found is None and isinstance(verdict, Absent) and not state.life.founding:
+        raise unreadable(settings.group)
+    offsets = mirroring.of_this_schema(found or {}, settings.group)
+    topics = mirrored_topics(state.log.topics, offsets, seen)
+    founding = of_proofs(state, verdict, mirroring.usable(offsets, topics), settings.group)
+    offsets = mirroring.of_founding(offsets, founding)
     reset = max(seen.of(ReadResetEpoch()), mirroring.latest_reset(offsets), state.evidence.known.reset)
     in_force = mirroring.since_reset(offsets, reset)
     proves = state.evidence.known.by_key and state.evidence.known.reset == reset  # a slice proves no position
@@ -48,7 +55,7 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
         earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))
         proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}
     growths = _growths(state, offsets, seen, call)
-    seen.of(Recover(str(verdict), reset, topics, proven, growths, _policy(state, offsets)))
+    seen.of(Recover(str(verdict), reset, topics, proven, growths, _policy(state, offsets), founding))
     mirrored = replace(state.mirrored, extents=mirroring.extents(in_force, topics))
     life = replace(state.life.rejoining(), verdict=None)
     owning = replace(state.owning, placed=frozenset(), growths=growths)  # unproven partitions are placed anew

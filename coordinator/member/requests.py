@@ -13,6 +13,7 @@ from coordinator.ports import Members, Poison, Positions, Reports
 
 # -- Kafka
 ReadTopics = call(World.topics)
+ReadOtherTopics = call(World.other_topics)
 ReadLeaderRacks = call(World.leader_racks)
 ReadLogEnds = call(World.log_ends)
 ReadHighWatermarks = call(Kafka.high_watermarks)

@@ -60,6 +60,7 @@ class Life:
     member: str = ""  # empty until an offset has reached this process
     nonce: str = ""  # of the group state that this life has joined; empty: it must join
     nonce_before: str = ""  # the same, kept while it must join again
+    founding: str = ""  # of the group that it has found or joined, or that its checkpoint names; empty: it knows none
     asserted_at: str | None = None  # the nonce at which it has asserted its positions; empty: before it joined
     seq: int = 0  # of the latest answer at `nonce`
     lease_end_ms: int = 0  # acknowledged
@@ -72,7 +73,7 @@ class Life:
     @property
     def caller(self) -> Caller:
         """The identity of this life in calls of the store."""
-        return Caller(self.member, self.incarnation, self.nonce, str(self.seq))
+        return Caller(self.member, self.incarnation, self.nonce, str(self.seq), founding=self.founding)
 
     def renewed(self, seen: Seen, until_ms: int) -> "Life":
         """The life after an answer to it. A late answer, of another nonce, changes nothing."""

@@ -154,12 +154,14 @@ class Operator:
         self, stable: Mapping[TopicPartition, int], epoch: int, ids: Mapping[str, str], there: Mapping[str, Topic]
     ) -> bool:
         """Write the mirror for topics that Kafka has. False if plain consumers use Kafka's group."""
-        policy = policy_of(read_group(self._client, self._group).policy)
-        entries = {
+        state = read_group(self._client, self._group)
+        policy, founding = policy_of(state.policy), state.meta["founding"]
+        made = {
             tp: mirror.with_policy(mirror.entry(offset, epoch, ids[tp.topic]), policy.mirrored(tp.topic))
             for tp, offset in stable.items()
             if tp.topic in there and tp.partition in there[tp.topic].partitions
         }
+        entries = {tp: mirror.with_founding(of_tp, founding) for tp, of_tp in made.items()}
         return self._log.commit_group_offsets(self._group, entries)
 
 

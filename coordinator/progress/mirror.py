@@ -1,7 +1,8 @@
 """The mirror: a group's stable offsets in Kafka's own group of the same name (rule: mirror-after-reset).
 
-The metadata text beside each offset names its reset epoch and topic id. So the mirror of a topic that was created
-again proves nothing. It also names the leader epoch under which the log reached the offset, and the group's policies.
+The metadata text beside each offset names its reset epoch, topic id and founding. So the mirror of a topic that was
+created again proves nothing, nor does that of an earlier group of this name. It also names the leader epoch under which
+the log reached the offset, and the group's policies.
 Also decides which positions are proven after a loss. Pure: `member.apply` reads and writes the mirror.
 """
 
@@ -19,8 +20,8 @@ from coordinator.subscription import Topic, TopicPartition
 SCHEMA = "1"  # rule: schema-number
 _OF_ANY_SCHEMA = re.compile(r"coop-kafka v(\w+) ")
 _GROWTH, _EPOCH = r"(?: growth=(\d+)-(\d+)@(\d+)-(\d+))?", r"(?: epoch=(\d+))?"
-_POLICY = r"(?: commit=(true|false) fetch=(true|false))?"
-_METADATA = re.compile(rf"coop-kafka v{SCHEMA} reset=(\d+) topic=(\S+){_GROWTH}{_EPOCH}{_POLICY}")
+_POLICY, _FOUNDING = r"(?: commit=(true|false) fetch=(true|false))?", r"(?: founding=([0-9a-f]+))?"
+_METADATA = re.compile(rf"coop-kafka v{SCHEMA} reset=(\d+) topic=(\S+){_GROWTH}{_EPOCH}{_POLICY}{_FOUNDING}")
 
 GroupOffsets = Mapping[TopicPartition, tuple[int, str]]
 Policy = tuple[bool, bool] | None
@@ -47,6 +48,17 @@ def with_policy(made: tuple[int, str], policy: Policy) -> tuple[int, str]:
     return made[0], f"{made[1]} commit={commit} fetch={fetch}"
 
 
+def with_founding(made: tuple[int, str], founding: str) -> tuple[int, str]:
+    """The entry with the founding of its group (rule: one-founding), after everything else."""
+    return made[0], f"{made[1]} founding={founding}"
+
+
+def foundings(offsets: GroupOffsets) -> dict[TopicPartition, str]:
+    """The founding that each entry of coop-kafka names."""
+    found = {tp: _METADATA.fullmatch(metadata) for tp, (_, metadata) in offsets.items()}
+    return {tp: m[10] for tp, m in found.items() if m and m[10]}
+
+
 def policies(offsets: GroupOffsets) -> tuple[bool, frozenset[str]] | None:
     """The strictest policies in the mirror: of the group, and the refused topics. None if no entry names them.
 
@@ -67,17 +79,18 @@ def entries(
     growths: Iterable[Growth],
     extents: Extents,
     policy: Callable[[str], Policy] = lambda _: None,
+    *,
+    founding: str,
 ) -> dict[TopicPartition, tuple[int, str]]:
     """The entries of stable offsets, without topics that the group does not know: these are recovered."""
     known = {tp: o for tp, o in stable.items() if tp.topic in topic_ids}
     waiting = (g for g in growths if g.gated and not g.passed(stable))
     came = {(tp, g.topic_id): g for g in waiting for tp in g.newer}
-    return {
-        tp: with_policy(
-            entry(o, reset, topic_ids[tp.topic], came.get((tp, topic_ids[tp.topic])), extents.get(tp)), policy(tp.topic)
-        )
+    made = {
+        tp: entry(o, reset, topic_ids[tp.topic], came.get((tp, topic_ids[tp.topic])), extents.get(tp))
         for tp, o in known.items()
     }
+    return {tp: with_founding(with_policy(of_tp, policy(tp.topic)), founding) for tp, of_tp in made.items()}
 
 
 def extents(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPartition, Extent]:
@@ -129,6 +142,12 @@ def usable(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> GroupOffsets:
     return {tp: (o, m) for tp, (o, m) in offsets.items() if tp in ours or not _METADATA.fullmatch(m)}
 
 
+def of_founding(offsets: GroupOffsets, founding: str) -> GroupOffsets:
+    """The offsets without entries of another group of this name (rule: one-founding). Empty: every founding counts."""
+    theirs = {tp for tp, found in foundings(offsets).items() if founding not in ("", found)}
+    return {tp: entry for tp, entry in offsets.items() if tp not in theirs}
+
+
 def since_reset(offsets: GroupOffsets, reset: int) -> GroupOffsets:
     """The entries of that reset epoch. Entries of an older one are no facts (rule: reset-epoch)."""
     return {tp: (o, m) for tp, (o, m) in offsets.items() if _reset(m) == reset}
@@ -137,6 +156,11 @@ def since_reset(offsets: GroupOffsets, reset: int) -> GroupOffsets:
 def _reset(metadata: str) -> int:
     found = _METADATA.fullmatch(metadata)
     return int(found[1]) if found else 0
+
+
+def names(offsets: GroupOffsets) -> frozenset[str]:
+    """The topics of the entries that coop-kafka wrote."""
+    return frozenset(tp.topic for tp, (_, metadata) in offsets.items() if _METADATA.fullmatch(metadata))
 
 
 def mirrored(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPartition, int]:

@@ -1,7 +1,7 @@
 """The stream offset: Spark stores it in its checkpoint, and a replay needs nothing else (rule: self-contained-offset).
 
-    {"#": {"v": 2, "early": 1, "filter": "<digest of the record filter>", "group": "g", "member": "m-7f", "reset": 0,
-           "topics": {"orders": "<topic id>"},
+    {"#": {"v": 2, "early": 1, "filter": "<digest of the record filter>", "founding": "9c41ab03", "group": "g",
+           "member": "m-7f", "reset": 0, "topics": {"orders": "<topic id>"},
            "epochs": {"orders": {"0": <leader epoch under which the log's end was seen when this was planned>}}},
      "orders": {"0": {"<lo>-<hi>": "<lane epoch>@120-160,171-240"}}}
 
@@ -138,6 +138,7 @@ class StreamOffset:
     early: int = 0  # 0: slices end as planned. Else tasks may end them early; it numbers equal plans
     filter: str = ""  # the digest of the record filter that its batch was planned with; empty without a filter
     by_key: bool = True  # False: of a group without order
+    founding: str = ""  # of its group (rule: one-founding); empty in the initial offset and without a group
 
     def __iter__(self) -> Iterator[tuple[TopicPartition, Lane]]:
         """Every lane with its partition, in order."""
@@ -179,6 +180,8 @@ class StreamOffset:
             header["early"] = self.early
         if self.filter:
             header["filter"] = self.filter
+        if self.founding:
+            header["founding"] = self.founding
         if self.leader_epochs:
             header["epochs"] = _by_topic(self.leader_epochs)
         body: Json = {HEADER: dict(sorted(header.items()))}
@@ -223,6 +226,7 @@ class StreamOffset:
             early=identifiers.number(header.get("early", 0), _EARLY_MAX, "early"),
             filter=identifiers.digest(header["filter"]) if "filter" in header else "",
             by_key=by_key,
+            founding=identifiers.founding(header["founding"]) if "founding" in header else "",
         )
         _check_whose(offset)
         return offset

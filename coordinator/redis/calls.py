@@ -132,4 +132,4 @@ def ranges_text(hashes: Iterable[HashRange]) -> str:
 
 def answer(reply: Reply, value: T) -> Answer[T]:
     """The value of a reply, with the state that it came from."""
-    return Answer(Seen(reply["nonce"], int(reply["seq"])), value)
+    return Answer(Seen(reply["nonce"], int(reply["seq"]), reply["founding"]), value)

@@ -185,6 +185,8 @@ def _accepted(reply: list[Any]) -> Reply:
             raise verdicts.Absent("Redis holds nothing of this group")
         case ["LOST", why]:
             raise verdicts.Lost(why)
+        case ["REPLACED", founding]:
+            raise verdicts.Replaced(founding)
         case [verdict, *_] if verdict in _PLAIN:
             raise _PLAIN[verdict]
         case ["BUSY" | "HELD" | "FILTER" | "ORDERING" as verdict, *words]:

@@ -38,18 +38,25 @@ class RedisPositions:
     def status(self) -> Status:
         k = self.calls.keys
         reply = self.calls.run("status", [k.meta, k.topics])
-        return Status(int(reply["reset"]), _topics(reply["topics"]))
+        return Status(int(reply["reset"]), _topics(reply["topics"]), reply["founding"])
 
     @sound
     def create(
-        self, nonce: str, topics: Mapping[str, Topic], positions: Offsets, *, grace_ms: int | None = None
-    ) -> int:
+        self,
+        nonce: str,
+        topics: Mapping[str, Topic],
+        positions: Offsets,
+        *,
+        grace_ms: int | None = None,
+        founding: str = "",
+    ) -> Answer[int]:
         k = self.calls.keys
         per_partition = (x for tp in positions for x in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
         keys, grace = [k.meta, k.topics, k.events, k.growth, *per_partition], "" if grace_ms is None else str(grace_ms)
-        reply = self.calls.run("create_positions", keys, nonce, grace, *_placed(topics, positions))
+        args, known = (nonce, grace, *_placed(topics, positions)), Caller(founding=founding)
+        reply = self.calls.run("create_positions", keys, *args, caller=known)
         self.calls.list_group()
-        return int(reply["placed"])
+        return answer(reply, int(reply["placed"]))
 
     @sound
     def acquire(self, caller: Caller, wanted: Ranges, one: Collection[str] = ()) -> Answer[Acquired]:
@@ -135,7 +142,8 @@ class RedisPositions:
         per_partition = (x for tp in facts for x in (*self._progress_keys((tp,)), k.epoch(tp.topic)))
         epochs = " ".join(str(offset.leader_epochs.get(tp, "-")) for tp in facts)
         keys = [k.meta, k.topics, *per_partition]
-        self.calls.run("claim", keys, str(offset.reset), epochs, *_fact_texts(offset, fewer))
+        known = Caller(founding=offset.founding)
+        self.calls.run("claim", keys, str(offset.reset), epochs, *_fact_texts(offset, fewer), caller=known)
 
     def recreate(
         self, topics: Mapping[str, Topic], positions: Offsets, extents: Mapping[TopicPartition, str] = NO_EXTENTS

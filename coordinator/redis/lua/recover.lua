@@ -10,12 +10,13 @@
 --   ARGV[5] "topic old new|id seen until[ end,...];..." growths that the caller knows,
 --   ARGV[6] "name value;..." policies that are proven, "-" if none are (rule: policies-survive),
 --   ARGV[7..] "topic id count partition position" of each partition, "-" for no proof
--- Reply OK | UNPROVEN partition | SCHEMA. Does nothing if another member has recovered the group already.
+-- Keeps the founding. If Redis lost it, it is the caller's; without any it is the new nonce (rule: one-founding).
+-- Reply OK | UNPROVEN partition | REPLACED | SCHEMA. Does nothing if another member has recovered the group already.
 -- Uses arguments, damage, events, ownership, policies, prelude, progress
 local bad = lost()
 local places = positions_of_arguments(7)
 check_reset(ARGV[4])
-if bad and bad[1] == 'SCHEMA' then return bad end
+if bad and (bad[1] == 'SCHEMA' or bad[1] == 'REPLACED') then return bad end
 if bad and bad[1] == 'ABSENT' then check_kinds() end
 local reset = redis.call('HGET', META, 'reset_epoch') or '0'
 local newer, older = less(reset, ARGV[4]), less(ARGV[4], reset)
@@ -78,6 +79,7 @@ end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[11])
 redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
+redis.call('HSETNX', META, 'founding', call.founding ~= '' and call.founding or ARGV[2])
 redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
   'recovering_until', ms(now_ms() + tonumber(call.session)), 'session_ms', call.session, 'longest_ms', call.longest)
 if not survived then keep() end

@@ -1,8 +1,9 @@
--- Returns reset epoch and topics of the group. Writes nothing, but may cut the end of a recovery (rule: clock-ahead).
+-- Returns founding, reset epoch and topics of the group. Writes nothing, but may cut the end of a recovery (rule: clock-ahead).
 -- KEYS meta topics
--- Reply reset epoch, topics as HGETALL | ABSENT | LOST | SCHEMA
+-- Reply founding, reset epoch, topics as HGETALL | ABSENT | LOST | SCHEMA
 -- Uses leases, prelude
 local bad = lost()
 if bad then return bad end
 recovering()
-return { 'OK', 'reset', redis.call('HGET', META, 'reset_epoch'), 'topics', redis.call('HGETALL', KEYS[2]) }
+local m = redis.call('HMGET', META, 'founding', 'reset_epoch')
+return { 'OK', 'founding', m[1], 'reset', m[2], 'topics', redis.call('HGETALL', KEYS[2]) }

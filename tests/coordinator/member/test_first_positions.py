@@ -53,6 +53,8 @@ from states import (
 NEW = joined(life=FRESH)
 GRACE_MS = 600_000
 MIRROR = Mirror((TP,), ("orders",)), True
+FOUNDING = ""
+"""Of the group, where it decides nothing."""
 
 
 def status(topics: int = 1, reset: int = 0) -> Status:
@@ -72,10 +74,11 @@ def test_a_new_group__create_positions_at_the_starting_offsets_then_the_mirror()
         (ReadGroupOffsets(), {}),
         (ReadStatus(), None),
         (ResolveOffsets(Latest(), (TP,)), {TP: 100}),
-        (CreatePositions({"orders": ORDERS}, {TP: 100}, GRACE_MS, create=True), 1),
-        MIRROR,
+        (CreatePositions({"orders": ORDERS}, {TP: 100}, GRACE_MS, create=True), "f1"),
+        (Mirror((TP,), ("orders",), "f1"), True),
     )
-    assert decision == Decision(shown(NEW, mirrored=Mirrored()), (), Return(None))
+    found = replace(NEW, life=replace(NEW.life, founding="f1"))
+    assert decision == Decision(shown(found, mirrored=Mirrored()), (), Return(None))
 
 
 def test_a_new_group_beside_offsets_of_a_plain_consumer__begin_at_these() -> None:
@@ -86,7 +89,7 @@ def test_a_new_group_beside_offsets_of_a_plain_consumer__begin_at_these() -> Non
         (ReadGroupOffsets(), {TP: (42, "")}),
         (ReadStatus(), None),
         (ResolveOffsets(Latest(), (TP,)), {TP: 100}),
-        (CreatePositions({"orders": ORDERS}, {TP: 42}, GRACE_MS, create=True), 1),
+        (CreatePositions({"orders": ORDERS}, {TP: 42}, GRACE_MS, create=True), FOUNDING),
     )
     assert decision == Decision(shown(NEW), (), Return(None))
 
@@ -169,7 +172,7 @@ def test_a_topic_that_the_group_has_read_has_grown__new_partitions_begin_at_earl
         (ReadStatus(), status()),
         (ReadStable(("orders",)), {TP: 42}),
         (ResolveOffsets(Earliest(), (TP1,)), {TP1: 0}),
-        (CreatePositions({"orders": GROWN}, {TP1: 7}, GRACE_MS), 1),
+        (CreatePositions({"orders": GROWN}, {TP1: 7}, GRACE_MS), FOUNDING),
     )
     assert decision.outcome == Return(None)
 
@@ -184,7 +187,7 @@ def test_a_topic_that_is_new_to_the_group__the_starting_offsets_for_its_partitio
         (ReadStatus(), Status(0, {"other": KnownTopic("id-9", 1)})),
         (ReadStable(("other",)), {TopicPartition("other", 0): 3}),
         (ResolveOffsets(AtOffsets({TP: 5}), (TP,)), {TP: 5}),
-        (CreatePositions({"orders": ORDERS}, {TP: 42}, GRACE_MS), 1),
+        (CreatePositions({"orders": ORDERS}, {TP: 42}, GRACE_MS), FOUNDING),
     )
     assert decision.outcome == Return(None)
 
@@ -206,7 +209,7 @@ def test_partitions_of_assign__a_growth_is_not_recorded() -> None:
         (ReadGroupOffsets(), {TP: (42, "")}),
         (ReadStatus(), None),
         (ResolveOffsets(Latest(), (TP,)), {TP: 100}),
-        (CreatePositions({"orders": ORDERS}, {TP: 42}, None, create=True), 1),
+        (CreatePositions({"orders": ORDERS}, {TP: 42}, None, create=True), FOUNDING),
     )
     assert decision.outcome == Return(None)
 
@@ -245,7 +248,7 @@ def test_the_group_has_positions_of_other_topics_only__no_warning() -> None:
         (ReadStatus(), others),
         stable,
         (ResolveOffsets(Latest(), (TP,)), {TP: 100}),
-        (CreatePositions({"orders": ORDERS}, {TP: 100}, GRACE_MS), 1),
+        (CreatePositions({"orders": ORDERS}, {TP: 100}, GRACE_MS), FOUNDING),
         MIRROR,
     )
     decision = decided(first_positions, NEW, call(starting_option="startingOffsets"), *answers)
@@ -257,7 +260,7 @@ def test_a_new_group_whose_pattern_means_no_topic_yet__create_it_all_the_same() 
     answers: tuple[Answer, ...] = (
         (ReadGroupOffsets(), {}),
         (ReadStatus(), None),
-        (CreatePositions({}, {}, GRACE_MS, create=True), 0),
+        (CreatePositions({}, {}, GRACE_MS, create=True), FOUNDING),
     )
     assert decided(first_positions, state, call(), *answers) == Decision(shown(state), (), Return(None))
 
@@ -274,7 +277,7 @@ def test_a_partition_that_this_life_sees_first__its_stable_offset_or_earliest() 
         call(),
         (ReadStable(("orders",)), {TP: 42}),
         (ResolveOffsets(Earliest(), (TP, TP1)), {TP: 0, TP1: 3}),
-        (CreatePositions({"orders": GROWN}, {TP: 42, TP1: 3}, GRACE_MS), 2),
+        (CreatePositions({"orders": GROWN}, {TP: 42, TP1: 3}, GRACE_MS), FOUNDING),
     )
     assert decision == asks(state, LookAtGroup())
 

@@ -129,7 +129,8 @@ def test_an_election_that_keeps_all_that_was_read_is_no_loss(
     assert kept(members, tp) == f"1@8 reset=0 topic={topic_id}"
     service.next_offset(second, UNLIMITED)
     service.leave()
-    text = f"coop-kafka v1 reset=0 topic={topic_id} epoch=1 commit=true fetch=true"
+    founding = members.state.meta["founding"]
+    text = f"coop-kafka v1 reset=0 topic={topic_id} epoch=1 commit=true fetch=true founding={founding}"
     assert elected.group_offsets(members.name)[tp] == (8, text)
 
 

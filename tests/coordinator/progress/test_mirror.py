@@ -22,6 +22,7 @@ from coordinator.progress.mirror import (
     policies,
     proven,
     usable,
+    with_founding,
     with_policy,
 )
 from coordinator.progress.ownership import Fact, Facts
@@ -112,9 +113,10 @@ def test_the_mirror_names_growths_whose_partitions_still_wait() -> None:
 def test_each_new_partition_names_its_own_growth_whatever_its_step() -> None:
     third, fourth = TopicPartition("orders", 2), TopicPartition("orders", 3)
     to_three, to_four = Growth("orders", "id-1", 2, 3, 1_000, 601_000), Growth("orders", "id-1", 3, 4, 2_000, 602_000)
-    written = entries({TP: 5, OTHER: 5, third: 0, fourth: 0}, 0, {"orders": "id-1"}, (to_three, to_four), {})
+    stable, grown = {TP: 5, OTHER: 5, third: 0, fourth: 0}, (to_three, to_four)
+    written = entries(stable, 0, {"orders": "id-1"}, grown, {}, founding="f1")
     four = {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}
-    assert written[TP] == written[OTHER] == OURS
+    assert written[TP] == written[OTHER] == with_founding(OURS, "f1")
     assert growths({third: written[third]}, four) == {to_three}
     assert growths({fourth: written[fourth]}, four) == {to_four}
 

@@ -18,7 +18,14 @@ COPY = GroupCopy(
     "g",
     1,
     {
-        "meta": {"nonce": "aa", "schema": SCHEMA, "commit_seq": "7", "reset_epoch": "0", "epochs": "1"},
+        "meta": {
+            "nonce": "aa",
+            "founding": "aa",
+            "schema": SCHEMA,
+            "commit_seq": "7",
+            "reset_epoch": "0",
+            "epochs": "1",
+        },
         "topics": {"orders": "id-1 1"},
         "stable:orders": {"0": "5"},
         "segments:orders:0": {str(WHOLE): "5"},

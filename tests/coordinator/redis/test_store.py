@@ -23,8 +23,8 @@ ON_EACH_SERVER = True
 def test_nothing_to_created_sets_first_positions_once(world: World) -> None:
     with pytest.raises(verdicts.Absent):
         world.store.positions.status()
-    assert world.store.positions.create("aa", TOPICS, {TP: 5}) == 1
-    assert world.store.positions.create("bb", TOPICS, {TP: 9, OTHER: 7}) == 1
+    assert world.store.positions.create("aa", TOPICS, {TP: 5}).value == 1
+    assert world.store.positions.create("bb", TOPICS, {TP: 9, OTHER: 7}).value == 1
     assert world.redis.hget(GroupKeys(world.group).meta, "nonce") == "aa"
     assert world.store.positions.stable(["orders"]) == {TP: 5, OTHER: 7}
     assert world.group in list_groups(world.client)

@@ -101,7 +101,7 @@ def test_the_mark_is_damaged_or_in_the_future__its_time_begins_anew(world: World
 def test_the_topic_comes_back_later__begins_at_its_new_first_position(world: World, me: Caller) -> None:
     asks(world, me)
     asks(world, me, later_ms=RETENTION_MS)
-    assert world.store.positions.create("", LEFT_TOPICS, {LEFT: 99}) == 1
+    assert world.store.positions.create("", LEFT_TOPICS, {LEFT: 99}).value == 1
     assert dict(world.store.positions.stable(["payments"])) == {LEFT: 99}
     assert world.events("mend") == []
     assert asks(world, me) == ()  # a first mark: the earlier one went with the topic

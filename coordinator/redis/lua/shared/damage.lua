@@ -44,8 +44,9 @@ local function check_kinds(every)  -- READ_FIRST too if `every`
 end
 
 local function check_meta()
-  local nonce, ordering = unpack(redis.call('HMGET', KEYS[1], 'nonce', 'ordering'))
+  local nonce, founding, ordering = unpack(redis.call('HMGET', KEYS[1], 'nonce', 'founding', 'ordering'))
   check(string.match(nonce or '', '^%x+$'), 'nonce of ' .. KEYS[1])
+  check(string.match(founding or '', '^%x+$'), 'founding of ' .. KEYS[1])
   check(not ordering or ordering == 'key' or ordering == 'none', 'ordering of ' .. KEYS[1])
   for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(NUMBERS))) do
     local optional = i > 3  -- `create_positions` writes only the first three

@@ -10,8 +10,9 @@ local function remains()
   return nil
 end
 
+-- The first nonce of a group is its founding (rule: one-founding).
 local function create_group(nonce, why)
-  redis.call('HSET', META, 'schema', SCHEMA, 'nonce', nonce, 'run_id', run_id(), 'commit_seq', '0',
+  redis.call('HSET', META, 'schema', SCHEMA, 'nonce', nonce, 'founding', nonce, 'run_id', run_id(), 'commit_seq', '0',
     'reset_epoch', '0', 'epochs', '0', 'created_at', ms(now_ms()))
   event(KEYS[3], 'found', why)
   keep()

@@ -1,10 +1,11 @@
 -- Calls, ranges, and the checks and replies of every verb. KEYS[1] is the group's meta, ARGV[1] a JSON object:
 --   now     ms, "" for Redis TIME        nonce, seq  of the caller's last reply ("" if none)
+--   founding  of the group that the caller knows ("" if it knows none)
 --   session, longest, retention, grace   ms, options of the caller; `grace` is partition.growth.grace
 --   member, incarnation                  of the caller ("" if it is no member)
 --   number                               of this call among the member's ordered calls ("" if it is not ordered)
 -- A verb replies {'OK', name, value, name, value, ...} or {verdict, ...}. The comment of the verb has the names, except
--- nonce and seq, which `reply` adds. Numbers stay text (rule: numbers-as-text).
+-- nonce, seq and founding, which `reply` adds. Each verb that replies LOST may also reply {'REPLACED', founding}. Numbers stay text (rule: numbers-as-text).
 -- Uses arguments, damage
 local call = cjson.decode(ARGV[1])
 local META = KEYS[1]
@@ -167,11 +168,13 @@ end
 -- Each verb checks for a loss of state before anything else (rule: loss-of-state).
 -- Returns the verdict; nil without a loss.
 local function lost()
-  local m = redis.call('HMGET', META, 'nonce', 'run_id', 'commit_seq', 'schema')
+  local m = redis.call('HMGET', META, 'nonce', 'run_id', 'commit_seq', 'founding', 'schema')
   if not m[1] then return { 'ABSENT' } end
-  if m[4] ~= SCHEMA then return { 'SCHEMA', m[4] or '' } end
+  if m[5] ~= SCHEMA then return { 'SCHEMA', m[5] or '' } end
   check_kinds()
   check_meta()
+  -- Another group has this name by now. Nothing that the caller knows is of this one (rule: one-founding).
+  if call.founding ~= '' and call.founding ~= m[4] then return { 'REPLACED', m[4] } end
   if m[2] == COPIED then return { 'LOST', 'an operator has loaded a copy of the group' } end
   if m[2] ~= run_id() then return { 'LOST', 'another Redis server, or one that was restarted, answers' } end
   if call.nonce == m[1] and less(m[3], call.seq) then return { 'LOST', 'Redis went back to an earlier state' } end
@@ -238,5 +241,6 @@ local function reply(...)  -- the reply of a verb that writes
   local seq = redis.call('HINCRBY', META, 'commit_seq', 1)
   redis.call('HSET', META, 'updated_at', ms(now_ms()))
   expire_what_is_new()
-  return { 'OK', 'nonce', redis.call('HGET', META, 'nonce'), 'seq', tostring(seq), ... }
+  local identity = redis.call('HMGET', META, 'nonce', 'founding')
+  return { 'OK', 'nonce', identity[1], 'seq', tostring(seq), 'founding', identity[2], ... }
 end

@@ -1,0 +1,71 @@
+"""Faults that let a member of an earlier group work in the next one of that name."""
+
+from mutants.fault import Edit, Fault
+
+_SCRIPTS = ("tests/coordinator/redis/test_one_founding.py",)
+_MEMBERS = ("tests/coordinator/member/test_replaced_groups.py",)
+_STEPS = ("tests/coordinator/member/test_founding.py",)
+
+FAULTS = (
+    Fault(
+        "a script ignores the founding that its caller knows",
+        (
+            Edit(
+                "coordinator/redis/lua/shared/prelude.lua",
+                "  if call.founding ~= '' and call.founding ~= m[4] then return { 'REPLACED', m[4] } end\n",
+                "",
+            ),
+        ),
+        _SCRIPTS,
+    ),
+    Fault(
+        "an assertion does not name the founding of its offset",
+        (Edit("coordinator/redis/positions.py", "Caller(founding=offset.founding)", "Caller()"),),
+        _SCRIPTS,
+    ),
+    Fault(
+        "a recovery of nothing founds a group, though its proofs name one",
+        (
+            Edit(
+                "coordinator/redis/lua/recover.lua",
+                "call.founding ~= '' and call.founding or ARGV[2]",
+                "ARGV[2]",
+            ),
+        ),
+        _SCRIPTS,
+    ),
+    Fault(
+        "no right to read the mirror counts as no mirror",
+        (
+            Edit(
+                "coordinator/member/apply.py",
+                '            _log.warning("Kafka\'s own group %s cannot be read: %s", self.settings.group, error)\n'
+                "            return None\n",
+                '            _log.warning("Kafka\'s own group %s cannot be read: %s", self.settings.group, error)\n'
+                "            return {}\n",
+            ),
+        ),
+        _MEMBERS,
+    ),
+    Fault(
+        "a member of an earlier group writes the mirror",
+        (Edit("coordinator/member/apply.py", "if before is None and founding not in", "if False and founding not in"),),
+        ("tests/coordinator/member/test_replaced_groups.py",),
+    ),
+    Fault(
+        "a checkpoint's founding is forgotten",
+        (
+            Edit(
+                "coordinator/member/accepting.py",
+                "replace(state.life, member=member, founding=founding)",
+                "replace(state.life, member=member)",
+            ),
+        ),
+        _STEPS,
+    ),
+    Fault(
+        "a mirror of two groups proves the positions of either",
+        (Edit("coordinator/member/founding.py", "if others and (mine or len(others) > 1):", "if False:"),),
+        _STEPS,
+    ),
+)

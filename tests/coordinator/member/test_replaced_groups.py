@@ -1,0 +1,121 @@
+"""A group that was lost or deleted and then created anew: members of the earlier one end. On real servers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from coordinator.errors import KafkaAccessError, StateLostError
+from coordinator.offset_spec import Latest
+from coordinator.progress.mirror import foundings
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.keys import GroupKeys
+from coordinator.subscription import TopicPartition
+from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
+from kafka_logs import Through
+from streams import keyed
+
+
+@dataclass
+class Unmirrored(Through):
+    """A real log whose groups somebody else has."""
+
+    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+        return {}
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+        return False
+
+
+@dataclass
+class Forbidden(Through):
+    """A real log of a user without the right to read groups."""
+
+    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+        raise KafkaAccessError("GROUP_AUTHORIZATION_FAILED")
+
+
+def test_a_running_query_never_joins_a_group_that_a_new_query_created_in_the_place_of_its_own(
+    members: Group, tp: TopicPartition
+) -> None:
+    unmirrored = Unmirrored(members.log())
+    old = members.service(subscribed(tp), log=unmirrored)
+    old.first_positions()
+    end = batch(old, StreamOffset(members.name))
+    members.lose_everything()
+    members.kafka.produce(tp.topic, keyed(3))
+    members.service(subscribed(tp), Latest(), log=unmirrored).first_positions()
+    assert members.state.stable == {tp: 8}, "records 5 to 7 are in no batch"
+    with pytest.raises(StateLostError, match="its founding is"):
+        old.next_offset(end, UNLIMITED)
+    assert members.state.members == {}
+
+
+def test_no_group_is_created_by_a_user_who_may_not_read_the_mirror(members: Group, tp: TopicPartition) -> None:
+    run(members, subscribed(tp))
+    members.lose_everything()
+    with pytest.raises(KafkaAccessError, match="grant READ on the group"):
+        members.service(subscribed(tp), Latest(), log=Forbidden(members.log())).first_positions()
+    assert members.keys == []
+
+
+def test_a_user_who_may_not_read_the_mirror_works_in_a_group_that_exists(members: Group, tp: TopicPartition) -> None:
+    run(members, subscribed(tp))
+    members.kafka.produce(tp.topic, keyed(3))
+    service = members.service(subscribed(tp), log=Forbidden(members.log()))
+    service.first_positions()
+    assert records(batch(service, StreamOffset(members.name))) == read(tp, 5, 8)
+
+
+def test_a_member_that_slept_while_its_group_was_deleted_moves_nothing_of_the_next_one(
+    members: Group, tp: TopicPartition
+) -> None:
+    sleeper = members.service(subscribed(tp))
+    sleeper.first_positions()
+    end = batch(sleeper, StreamOffset(members.name))
+    members.lose_everything()
+    members.log().delete_group_offsets(members.name, [tp])
+    members.service(subscribed(tp)).first_positions()
+    mirror = members.log().group_offsets(members.name)
+    with pytest.raises(StateLostError):
+        sleeper.next_offset(end, UNLIMITED)
+    sleeper.leave()
+    assert members.state.stable == {tp: 0}
+    assert members.log().group_offsets(members.name) == mirror
+    assert foundings(mirror) == {tp: members.state.meta["founding"]}
+
+
+def test_a_recovery_without_any_process_of_the_group_keeps_the_founding_of_the_mirror(
+    members: Group, tp: TopicPartition
+) -> None:
+    run(members, subscribed(tp))
+    founding = members.state.meta["founding"]
+    members.lose_everything()
+    members.service(subscribed(tp)).first_positions()
+    assert members.state.meta["founding"] == founding
+
+
+def test_the_mirror_of_an_earlier_group_gives_way_to_that_of_the_group_in_redis(
+    members: Group, tp: TopicPartition
+) -> None:
+    run(members, subscribed(tp))
+    stale = members.log().group_offsets(members.name)
+    members.lose_everything()
+    members.log().delete_group_offsets(members.name, [tp])
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    members.log().commit_group_offsets(members.name, stale)  # of a member that slept in the middle of its write
+    end = batch(service, StreamOffset(members.name))
+    service.next_offset(end, UNLIMITED)
+    service.leave()
+    assert foundings(members.log().group_offsets(members.name)) == {tp: members.state.meta["founding"]}
+
+
+def test_the_founding_is_the_first_nonce_and_outlives_later_ones(members: Group, tp: TopicPartition) -> None:
+    run(members, subscribed(tp))
+    first = members.state.meta["nonce"]
+    members.redis.hset(GroupKeys(members.name).meta, "run_id", "0")
+    run(members, subscribed(tp))
+    meta = members.state.meta
+    assert meta["founding"] == first
+    assert meta["nonce"] != first

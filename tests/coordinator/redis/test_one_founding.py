@@ -1,0 +1,60 @@
+"""Scripts refuse a caller that knows another founding of the group (rule: one-founding)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from coordinator.progress.ownership import Fact
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
+from coordinator.replies import Caller, Joining
+from coordinator.verdicts import Replaced
+from store_world import FIELDS, NO_MEMBER, TOPICS, TP, World
+
+ON_EACH_SERVER = True
+
+
+def claim(world: World, founding: str) -> None:
+    offset = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, founding=founding)
+    world.store.positions.claim(offset, {TP: (Fact(WHOLE, 50),)})
+
+
+def test_a_claim_of_another_founding_moves_nothing(world: World) -> None:
+    world.found(p0=5)
+    with pytest.raises(Replaced, match="aa"):
+        claim(world, "bb")
+    assert world.positions() == {str(WHOLE): "5"}
+
+
+def test_a_claim_of_this_founding_counts_also_after_a_recovery_and_a_reset(world: World) -> None:
+    world.found(p0=5)
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
+    claim(world, "aa")
+    assert world.positions() == {str(WHOLE): "50"}
+
+
+@pytest.mark.parametrize("verb", ["join", "heartbeat", "create", "recover"])
+def test_a_member_of_another_founding_is_refused(world: World, verb: str) -> None:
+    world.found(p0=5)
+    me = replace(world.join(), founding="bb")
+    positions, members = world.store.positions, world.store.members
+    calls: dict[str, Callable[[], object]] = {
+        "join": lambda: members.join(me, "", Joining(FIELDS)),
+        "heartbeat": lambda: members.heartbeat(me),
+        "create": lambda: positions.create("", TOPICS, {TP: 9}, founding="bb"),
+        "recover": lambda: positions.recover(me, "cc", "restarted", 0, TOPICS, {TP: 9}),
+    }
+    with pytest.raises(Replaced):
+        calls[verb]()
+    assert positions.status().founding == "aa"
+
+
+def test_a_recovery_of_nothing_takes_the_founding_of_its_proofs(world: World) -> None:
+    world.store.positions.recover(Caller(founding="aa"), "bb", "gone", 0, TOPICS, {TP: 9})
+    assert world.store.positions.status().founding == "aa"
+
+
+def test_a_recovery_of_nothing_that_nothing_names_is_a_founding(world: World) -> None:
+    world.store.positions.recover(NO_MEMBER, "bb", "gone", 0, TOPICS, {TP: 9})
+    assert world.store.positions.status().founding == "bb"
