@@ -150,22 +150,23 @@ class World:
         """Commit the stable offsets to Kafka's own group; False if plain consumers live in it, None if it failed.
 
         A reset between our read and our write would leave an old offset: repeat both (rule: mirror-after-reset). The
-        same holds for a change of a policy (rule: policies-survive), and for another founding of the group: what a
-        member of the earlier one wrote meanwhile is replaced (rule: one-founding).
+        same holds for a change of a policy (rule: policies-survive), for a log that was cut (rule: leader-epoch-facts),
+        and for another founding of the group: what a member of the earlier one wrote is replaced (rule: one-founding).
         Entries of another schema are not overwritten.
         """
         group, store = self.settings.group, self.store
         try:
             offsets = of_this_schema(self.log.group_offsets(group), group)
-            before, allowed = None, True
+            before, allowed, written = None, True, dict[TopicPartition, tuple[int, str]]()
             while allowed:
                 status, policy = store.positions.status(), store.members.policy()
                 if before is None and founding not in ("", status.founding):
                     raise Replaced(status.founding)
-                if (status.founding, status.reset, policy) == before:
+                now = _mirror_entries(store, partitions, topics, status, policy)
+                fell = any(tp in now and now[tp][0] < offset for tp, (offset, _) in written.items())
+                if (status.founding, status.reset, policy) == before and not fell:
                     break
-                before = status.founding, status.reset, policy
-                written = _mirror_entries(store, partitions, topics, status, policy)
+                before, written = (status.founding, status.reset, policy), now
                 allowed = self.log.commit_group_offsets(group, written)
             if allowed and (foreign := [tp for tp, f in foundings(offsets).items() if f != status.founding]):
                 self._drop_foreign([tp for tp in foreign if tp not in written], status.founding)
@@ -337,8 +338,9 @@ def _notify(method: Callable[[KeyRanges], None], ranges: KeyRanges) -> None:
 def _mirror_entries(
     store: Store, of: Sequence[TopicPartition], topics: Sequence[str], status: Status, policy: Policy
 ) -> dict[TopicPartition, tuple[int, str]]:
+    """The entries. Extents are read first: after a cut, an older stable offset would have the newer leader epoch."""
     partitions, ids = frozenset(of), {topic: known.id for topic, known in status.topics.items()}
-    stable = {tp: o for tp, o in store.positions.stable(topics).items() if tp in partitions}
     growths, extents = store.positions.growths(), store.positions.extents(topics)
+    stable = {tp: o for tp, o in store.positions.stable(topics).items() if tp in partitions}
     known = parsed(extents, status.reset, ids)
     return entries(stable, status.reset, ids, growths, known, policy.mirrored, founding=status.founding)

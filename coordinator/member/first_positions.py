@@ -7,19 +7,29 @@ Redis decides, then Kafka's own group offsets, then the starting offsets. A posi
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from coordinator.errors import StateLostError
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.founding import unreadable
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import mirrored_topics, partitions_are_given
 from coordinator.member.mirroring import mirror
-from coordinator.member.requests import CreatePositions, Log, ReadGroupOffsets, ReadStable, ReadStatus, ResolveOffsets
+from coordinator.member.proving import Proofs, proofs_of
+from coordinator.member.requests import (
+    Claim,
+    CreatePositions,
+    Log,
+    ReadGroupOffsets,
+    ReadStable,
+    ReadStatus,
+    ResolveOffsets,
+)
 from coordinator.member.state import State
 from coordinator.offset_spec import Earliest, within
 from coordinator.progress import mirror as mirroring
 from coordinator.quoting import VALUE, bounded
 from coordinator.replies import Status
 from coordinator.subscription import TopicPartition
-from coordinator.verdicts import Absent, Lost, Replaced, Verdict
+from coordinator.verdicts import Absent, Lost, Recovering, Replaced, Verdict
 
 Positions = Mapping[TopicPartition, int]
 
@@ -90,10 +100,11 @@ def _wished(new: Sequence[TopicPartition], known_topics: Collection[str], seen: 
 
 
 def place(state: State, seen: Seen, call: Call) -> State:
-    """Create positions of partitions that this life sees first: the stable offset in Redis, else earliest.
+    """Create positions of partitions that this life sees first: the stable offset in Redis, a proof, or earliest.
 
     After a loss of state it sees all partitions first: an older copy of the group may not know them. The group may have
-    forgotten a topic while this member slept (rule: topic-expiry).
+    forgotten a topic while this member slept (rule: topic-expiry). A partition that this process has read, and whose
+    position nothing proves, is a loss: on.state.loss decides.
     """
     owning, nonce, known = state.owning, state.life.nonce, state.owning.acquired.topic_ids
     placed = owning.placed if owning.placed_at == nonce else frozenset()
@@ -101,11 +112,44 @@ def place(state: State, seen: Seen, call: Call) -> State:
     if new := tuple(tp for tp in state.log.partitions if tp not in placed):
         stable = seen.of(ReadStable(tuple(sorted({tp.topic for tp in new}))))
         earliest = seen.of(ResolveOffsets(Earliest(), new))
-        seen.of(creation(state, {tp: stable.get(tp, earliest[tp]) for tp in new}, call))
+        unknown = [tp for tp in new if tp not in stable]
+        proofs = proofs_of(state, unknown, seen, call) if unknown else Proofs({})
+        if proofs.missing and call.setup.settings.on_state_loss == "fail":
+            raise StateLostError(
+                f"Redis does not know the position of {proofs.missing[0]}, which this query has read, and nothing "
+                "proves one for all of its keys"
+            )
+        first = {**earliest, **proofs.positions, **stable}
+        seen.of(creation(state, {tp: first[tp] for tp in new}, call))
+        _assert_more(state, proofs, seen)
     return replace(state, owning=replace(owning, placed=placed | frozenset(new), placed_at=nonce))
+
+
+def prove(state: State, seen: Seen, call: Call) -> Decision:
+    """While the group recovers, create positions that this process proves and Redis does not know, once.
+
+    A new query of such a topic would begin at its starting offsets. It waits (rule: recovering-session).
+    """
+    life, evidence = state.life, state.evidence
+    topics = tuple(sorted({tp.topic for tp in evidence.known.lanes} & state.log.topics.keys()))
+    if not isinstance(life.verdict, Recovering) or life.asserted_at == life.nonce or not topics:
+        return Decision(state)
+    stable = seen.of(ReadStable(topics))
+    unknown = tuple(tp for tp in evidence.known.lanes if tp.topic in topics and tp not in stable)
+    proofs = proofs_of(state, unknown, seen, call) if unknown else Proofs({})
+    if proofs.positions:
+        seen.of(creation(state, proofs.positions, call))
+    return Decision(state)
+
+
+def _assert_more(state: State, proofs: Proofs, seen: Seen) -> None:
+    """A position is the lowest of a partition; the facts of its other hashes may be higher."""
+    if facts := {tp: of_tp for tp, of_tp in state.evidence.facts.items() if tp in proofs.positions}:
+        seen.of(Claim(state.evidence.known, facts))
 
 
 def creation(state: State, positions: Positions, call: Call, *, create: bool = False) -> Request[str]:
     """Set positions if absent; a late call must not create the group after a loss (rule: create-once)."""
     grace_ms = None if partitions_are_given(call.setup.subscription) else call.setup.settings.growth_grace_ms
-    return CreatePositions(state.log.topics, positions, grace_ms, create=create)
+    founding = "" if create else state.life.founding
+    return CreatePositions(state.log.topics, positions, grace_ms, create=create, founding=founding)

@@ -1,7 +1,7 @@
 """Recovery after a loss of state: the group begins again at proven positions (rule: recover-by-proof). Pure.
 
-    proof   the mirror in Kafka's own group, also of partitions that other members read; the last offset that reached
-            this process
+    proof   the mirror in Kafka's own group, also of topics and partitions that other members read; the last offset that
+            reached this process (`proving`)
     fact    of the highest known reset epoch; older facts prove nothing
     growth  the mirror's, and growths that no member recorded
     policy  the strictest of the mirror's and of the last look of this process
@@ -16,10 +16,10 @@ from coordinator.assignment.policies import Policy
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.founding import of_proofs, unreadable
 from coordinator.member.log_view import mirrored_topics, partitions_are_given
+from coordinator.member.proving import facts_of_these_logs, mirrored
 from coordinator.member.requests import (
     Log,
     ReadGroupOffsets,
-    ReadLeftOfEpochs,
     ReadRedisTime,
     ReadResetEpoch,
     Recover,
@@ -27,9 +27,9 @@ from coordinator.member.requests import (
 )
 from coordinator.member.state import State
 from coordinator.offset_spec import Earliest
+from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.growth import Growth
-from coordinator.progress.ownership import Facts, facts_below
 from coordinator.verdicts import Absent, Lost
 
 
@@ -48,19 +48,23 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     reset = max(seen.of(ReadResetEpoch()), mirroring.latest_reset(offsets), state.evidence.known.reset)
     in_force = mirroring.since_reset(offsets, reset)
     proves = state.evidence.known.by_key and state.evidence.known.reset == reset  # a slice proves no position
-    facts = _facts_of_these_logs(state, seen) if proves else {}
-    mirror = mirroring.mirrored(in_force, topics)  # also of partitions that other members read
+    facts = facts_of_these_logs(state, seen) if proves else {}
+    mirror, cut = mirrored(in_force, topics, seen)  # also of partitions that other members read
+    if isinstance(verdict, Absent) and settings.fail_on_data_loss and (mine := cut.keys() & {*state.log.partitions}):
+        raise data_loss.error(cut[min(mine)])
     proven = mirroring.proven(sorted({*state.log.partitions, *mirror}), mirror, facts)
     if settings.on_state_loss == "earliest":
         earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))
         proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}
     growths = _growths(state, offsets, seen, call)
     seen.of(Recover(str(verdict), reset, topics, proven, growths, _policy(state, offsets), founding))
-    mirrored = replace(state.mirrored, extents=mirroring.extents(in_force, topics))
+    extents = {tp: x for tp, x in mirroring.extents(in_force, topics).items() if tp not in cut}
     life = replace(state.life.rejoining(), verdict=None)
     owning = replace(state.owning, placed=frozenset(), growths=growths)  # unproven partitions are placed anew
     why = Log(f"group {settings.group}: {verdict}; positions are recovered from their proofs")
-    return Decision(replace(state, life=life, owning=owning, mirrored=mirrored), (why,), LookAgain())
+    lines = tuple(Log(f"group {settings.group}: the mirror counts up to there only: {loss}") for loss in cut.values())
+    recovered = replace(state, life=life, owning=owning, mirrored=replace(state.mirrored, extents=extents))
+    return Decision(recovered, (why, *lines), LookAgain())
 
 
 def _policy(state: State, offsets: mirroring.GroupOffsets) -> Policy | None:
@@ -69,21 +73,6 @@ def _policy(state: State, offsets: mirroring.GroupOffsets) -> Policy | None:
     found = [Policy(*mirror)] if mirror else []
     found += [last.of_group] if state.owning.looked_at_ms and not last.unknown else []
     return reduce(Policy.stricter, found) if found else None
-
-
-def _facts_of_these_logs(state: State, seen: Seen) -> Facts:
-    """The facts of topics that exist, as far as their logs still have the records (rule: leader-epoch-facts).
-
-    A fact of a topic proves nothing of the topic that replaced it.
-    """
-    ids, topics = state.evidence.known.topic_ids, state.log.topics
-    found = {
-        tp: facts
-        for tp, facts in state.evidence.facts.items()
-        if tp.topic in topics and ids.get(tp.topic) == topics[tp.topic].id
-    }
-    epochs = {tp: epoch for tp, epoch in state.evidence.known.leader_epochs.items() if tp in found}
-    return facts_below(found, seen.of(ReadLeftOfEpochs(epochs))) if epochs else found
 
 
 def _growths(state: State, offsets: mirroring.GroupOffsets, seen: Seen, call: Call) -> tuple[Growth, ...]:

@@ -68,6 +68,7 @@ ALIVE: tuple[Step, ...] = (
     life.fenced,
     founding.replaced,
     recovery.recover,
+    first_positions.prove,
     life.assert_positions,
     life.busy,
     pinned.held,

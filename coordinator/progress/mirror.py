@@ -33,10 +33,12 @@ def entry(
 ) -> tuple[int, str]:
     """An offset and its metadata text. For a new partition that waits for older ones, with its growth.
 
-    With the leader epoch of `extent`, if the log reached the offset under it.
+    With the leader epoch of `extent`, and not above its end: the log may have been cut and grown again since. A lower
+    offset proves less, so nothing is skipped.
     """
+    offset = min(offset, extent.end) if extent else offset
     grew = f" growth={growth.old}-{growth.new}@{growth.seen_ms}-{growth.until_ms}" if growth else ""
-    under = f" epoch={extent.epoch}" if extent and extent.end >= offset else ""
+    under = f" epoch={extent.epoch}" if extent else ""
     return offset, f"coop-kafka v{SCHEMA} reset={reset} topic={topic_id}{grew}{under}"
 
 

@@ -6,8 +6,8 @@
 --   ARGV[3] partition.growth.grace of the caller in ms ("" if it reads assigned partitions and does not see a growth):
 --   the longest of the members counts (rule: settings-that-differ),
 --   ARGV[4..] "topic id count partition position" of each partition
--- Reply placed: number of partitions with new positions | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, events, founding, prelude
+-- Reply placed: number of partitions with new positions | RECOVERING | ABSENT | LOST | SCHEMA
+-- Uses arguments, damage, events, founding, leases, prelude
 local places = positions_of_arguments(4)
 
 local function first_positions()  -- "orders-0 at 5, orders-1 at 7", for an event: of ten partitions
@@ -20,7 +20,8 @@ local function first_positions()  -- "orders-0 at 5, orders-1 at 7", for an even
 end
 
 if redis.call('EXISTS', META) == 1 then
-  local bad = lost()
+  -- A caller that knows no founding proves nothing: members of before prove their positions first.
+  local bad = lost() or (call.founding == '' and recovering())
   if bad then return bad end
 elseif ARGV[2] == '' then
   return { 'ABSENT' }

@@ -80,8 +80,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/planning.py",
-                "    end = replace(end, filter=call.setup.settings.filter.digest)\n",
-                "",
+                "filter=call.setup.settings.filter.digest, founding",
+                "founding",
             ),
         ),
         _GROUP,

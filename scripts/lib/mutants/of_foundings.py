@@ -1,10 +1,11 @@
-"""Faults that let a member of an earlier group work in the next one of that name."""
+"""Faults that let a member of an earlier group work in the next one of that name, and faults in proofs of positions."""
 
 from mutants.fault import Edit, Fault
 
 _SCRIPTS = ("tests/coordinator/redis/test_one_founding.py",)
 _MEMBERS = ("tests/coordinator/member/test_replaced_groups.py",)
 _STEPS = ("tests/coordinator/member/test_founding.py",)
+_PROOFS = ("tests/coordinator/member/test_proving.py",)
 
 FAULTS = (
     Fault(
@@ -67,5 +68,52 @@ FAULTS = (
         "a mirror of two groups proves the positions of either",
         (Edit("coordinator/member/founding.py", "if others and (mine or len(others) > 1):", "if False:"),),
         _STEPS,
+    ),
+    Fault(
+        "a partition that redis does not know begins at earliest, though its reader proves a position",
+        (
+            Edit(
+                "coordinator/member/first_positions.py",
+                "{**earliest, **proofs.positions, **stable}",
+                "{**earliest, **stable}",
+            ),
+        ),
+        _PROOFS,
+    ),
+    Fault(
+        "a partition that its reader proves in part begins at earliest",
+        (Edit("coordinator/member/proving.py", "tuple(sorted((read & {*partitions}) - positions.keys()))", "()"),),
+        _PROOFS,
+    ),
+    Fault(
+        "a recovery leaves out topics that the member does not read",
+        (
+            Edit(
+                "coordinator/member/recovery.py",
+                "topics = mirrored_topics(state.log.topics, offsets, seen)",
+                "topics = state.log.topics",
+            ),
+        ),
+        _PROOFS,
+    ),
+    Fault(
+        "a new query places a topic while the group recovers",
+        (Edit("coordinator/redis/lua/create_positions.lua", " or (call.founding == '' and recovering())", ""),),
+        _SCRIPTS,
+    ),
+    Fault(
+        "the mirror of a cut log proves records that the log does not have",
+        (Edit("coordinator/member/proving.py", "min(offset, cut[tp].end) if tp in cut else offset", "offset"),),
+        _PROOFS,
+    ),
+    Fault(
+        "the mirror is above the end that its leader epoch has reached",
+        (Edit("coordinator/progress/mirror.py", "min(offset, extent.end) if extent else offset", "offset"),),
+        ("tests/coordinator/progress/test_mirror.py",),
+    ),
+    Fault(
+        "a late write of the mirror stays above a cut",
+        (Edit("coordinator/member/apply.py", " == before and not fell:", " == before:"),),
+        ("tests/coordinator/member/test_mirrored_cuts.py",),
     ),
 )

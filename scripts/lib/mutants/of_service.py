@@ -140,7 +140,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/first_positions.py",
-                "if mirroring.is_mirror(offsets) else None",
+                "if mirror or known else None",
                 "if False else None",
             ),
         ),

@@ -17,6 +17,7 @@ from coordinator.member.requests import (
     LookAtGroup,
     Mirror,
     ReadGroupOffsets,
+    ReadResetEpoch,
     ReadStable,
     ReadStatus,
     ResolveOffsets,
@@ -277,6 +278,8 @@ def test_a_partition_that_this_life_sees_first__its_stable_offset_or_earliest() 
         call(),
         (ReadStable(("orders",)), {TP: 42}),
         (ResolveOffsets(Earliest(), (TP, TP1)), {TP: 0, TP1: 3}),
+        (ReadResetEpoch(), 0),
+        (ReadGroupOffsets(), {}),
         (CreatePositions({"orders": GROWN}, {TP: 42, TP1: 3}, GRACE_MS), FOUNDING),
     )
     assert decision == asks(state, LookAtGroup())

@@ -7,7 +7,15 @@ import pytest
 from coordinator.member.decision import Call, Decision, Seen
 from coordinator.member.first_positions import place
 from coordinator.member.forgetting import forget_topics
-from coordinator.member.requests import CreatePositions, DeleteMirror, ForgetTopics, ReadStable, ResolveOffsets
+from coordinator.member.requests import (
+    CreatePositions,
+    DeleteMirror,
+    ForgetTopics,
+    ReadGroupOffsets,
+    ReadResetEpoch,
+    ReadStable,
+    ResolveOffsets,
+)
 from coordinator.member.state import Mirrored, State
 from coordinator.offset_spec import Earliest
 from coordinator.subscription import TopicPartition
@@ -61,6 +69,8 @@ def test_the_group_has_forgotten_a_topic_of_this_member_that_slept__place_it_aga
     answers: tuple[Answer, ...] = (
         (ReadStable(("orders",)), {}),
         (ResolveOffsets(Earliest(), (TP,)), {TP: 3}),
-        (CreatePositions({"orders": ORDERS}, {TP: 3}, call().setup.settings.growth_grace_ms, create=False), 1),
+        (ReadResetEpoch(), 0),
+        (ReadGroupOffsets(), {}),
+        (CreatePositions({"orders": ORDERS}, {TP: 3}, call().setup.settings.growth_grace_ms, create=False), ""),
     )
     assert decided(placed, state, call(), *answers) == Decision(state)

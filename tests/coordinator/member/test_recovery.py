@@ -83,6 +83,7 @@ def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
         call(),
         (ReadGroupOffsets(), {TP: entry(15, 0, "id-1", extent=Extent(3, 15))}),
         (ReadResetEpoch(), 0),
+        (ReadLeftOfEpochs({TP: 3}), {}),
         (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: 20}, ()), None),
     )
     then = joined(

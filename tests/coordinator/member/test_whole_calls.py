@@ -146,7 +146,17 @@ def test_lease_over_before_the_plan__heartbeat_and_look_again() -> None:
 def test_alive__a_verdict_is_handled_before_anything_else() -> None:
     """The steps of all calls begin with those that handle verdicts."""
     names = [step.__name__ for step in ALIVE]
-    assert names == ["outage", "see_topics", "fenced", "replaced", "recover", "assert_positions", "busy", "held"]
+    assert names == [
+        "outage",
+        "see_topics",
+        "fenced",
+        "replaced",
+        "recover",
+        "prove",
+        "assert_positions",
+        "busy",
+        "held",
+    ]
     assert NEXT_OFFSET[: len(ALIVE)] == ALIVE
 
 

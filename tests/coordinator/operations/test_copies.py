@@ -26,7 +26,7 @@ COPY = GroupCopy(
     "orders",
     1_700_000_000_000,
     {
-        "meta": {"nonce": "aa", "schema": "1", "commit_seq": "7", "reset_epoch": "0", "epochs": "1"},
+        "meta": {"nonce": "aa", "founding": "aa", "schema": "1", "commit_seq": "7", "reset_epoch": "0", "epochs": "1"},
         "topics": {"t": "id-1 1"},
         "stable:t": {"0": "5"},
         "segments:t:0": {WHOLE: "5"},
@@ -57,7 +57,9 @@ def changed(keys: dict[str, dict[str, object]] | None = None, **more: Any) -> st
         pytest.param(changed({"leases": {"m": "1"}}), "'leases', which is not a key of a copy", id="a foreign key"),
         pytest.param(changed({"policy": {}}), "holds no fields", id="an empty key"),
         pytest.param(changed({"policy": {"a": 1}}), "not text", id="a number"),
-        pytest.param(changed({"meta": {"nonce": "aa", "schema": "1"}}), "commit_seq", id="half a meta"),
+        pytest.param(
+            changed({"meta": {"nonce": "aa", "founding": "aa", "schema": "1"}}), "commit_seq", id="half a meta"
+        ),
         pytest.param(changed({"stable:t": {"1": "5"}}), "segments:t:1", id="no segments"),
         pytest.param(changed({"segments:t:0": {"0-7": "5"}}), "0-7", id="hashes that are none"),
         pytest.param(changed({"segments:t:0": {"0000000000000000-0fffffffffffffff": "5"}}), "holes", id="a hole"),

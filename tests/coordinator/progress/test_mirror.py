@@ -132,7 +132,7 @@ def test_the_mirror_shows_which_topics_have_more_partitions_than_it_has() -> Non
 def test_the_mirror_names_the_leader_epoch_under_which_the_log_reached_an_offset() -> None:
     assert extents({TP: READ, OTHER: GROWN}, TOPICS) == {TP: Extent(3, 5)}, "older texts do not have it"
     assert extents({TP: entry(5, 0, "id-0", extent=Extent(3, 5))}, TOPICS) == {}, "of a topic that was re-created"
-    assert entry(5, 0, "id-1", extent=Extent(3, 4)) == OURS, "a log not seen to reach the offset proves nothing"
+    assert entry(5, 0, "id-1", extent=Extent(3, 4))[0] == 4, "a log not seen to reach the offset proves only so much"
 
 
 @dataclass

@@ -8,9 +8,11 @@ import pytest
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
+from coordinator.redis.keys import GroupKeys
 from coordinator.replies import Caller, Joining
-from coordinator.verdicts import Replaced
-from store_world import FIELDS, NO_MEMBER, TOPICS, TP, World
+from coordinator.subscription import Topic
+from coordinator.verdicts import Recovering, Replaced
+from store_world import FIELDS, NO_MEMBER, OTHER, SESSION, TOPICS, TP, World
 
 ON_EACH_SERVER = True
 
@@ -27,8 +29,9 @@ def test_a_claim_of_another_founding_moves_nothing(world: World) -> None:
     assert world.positions() == {str(WHOLE): "5"}
 
 
-def test_a_claim_of_this_founding_counts_also_after_a_recovery_and_a_reset(world: World) -> None:
+def test_a_claim_of_this_founding_counts_also_after_a_recovery(world: World) -> None:
     world.found(p0=5)
+    world.redis.hset(GroupKeys(world.group).meta, "run_id", "0")
     world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
     claim(world, "aa")
     assert world.positions() == {str(WHOLE): "50"}
@@ -58,3 +61,14 @@ def test_a_recovery_of_nothing_takes_the_founding_of_its_proofs(world: World) ->
 def test_a_recovery_of_nothing_that_nothing_names_is_a_founding(world: World) -> None:
     world.store.positions.recover(NO_MEMBER, "bb", "gone", 0, TOPICS, {TP: 9})
     assert world.store.positions.status().founding == "bb"
+
+
+def test_a_caller_that_proves_nothing_places_no_partition_while_the_group_recovers(world: World) -> None:
+    world.store.positions.create("aa", {"orders": Topic("orders", "id-1", (0,))}, {TP: 5})
+    world.redis.hset(GroupKeys(world.group).meta, "run_id", "0")
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
+    with pytest.raises(Recovering):
+        world.store.positions.create("", TOPICS, {OTHER: 9})
+    assert world.store.positions.create("", TOPICS, {OTHER: 7}, founding="aa").value == 1
+    world.now += SESSION
+    assert world.store.positions.create("", TOPICS, {OTHER: 9}).value == 0

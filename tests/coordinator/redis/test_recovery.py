@@ -161,7 +161,7 @@ def test_a_recovery_does_not_record_partitions_that_it_does_not_place(world: Wor
     for nonce in ("bb", "cc"):
         store.recover(NO_MEMBER, nonce, "a newer reset", 7, TOPICS, {TP: 5, OTHER: None})
         assert world.store.members.partition_counts() == {"orders": 1}
-    assert store.create("", TOPICS, {TP: 1, OTHER: 2}, grace_ms=1_000).value == 1
+    assert store.create("", TOPICS, {TP: 1, OTHER: 2}, grace_ms=1_000, founding="aa").value == 1
     assert store.stable(["orders"]) == {TP: 5, OTHER: 2}
     assert [growth.field for growth in store.growths()] == ["orders 1 2"]
 

@@ -240,7 +240,7 @@ local function reply(...)  -- the reply of a verb that writes
   if numbered then redis.call('HSET', numbered, 'called', call.number) end
   local seq = redis.call('HINCRBY', META, 'commit_seq', 1)
   redis.call('HSET', META, 'updated_at', ms(now_ms()))
-  expire_what_is_new()
   local identity = redis.call('HMGET', META, 'nonce', 'founding')
+  expire_what_is_new()
   return { 'OK', 'nonce', identity[1], 'seq', tostring(seq), 'founding', identity[2], ... }
 end

@@ -1,0 +1,71 @@
+"""A log that was cut, and a mirror from before the cut: it proves nothing of the new records. On real servers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from coordinator.errors import LogError
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.subscription import TopicPartition
+from group_services import UNLIMITED, Group, batch, read, records, subscribed
+from kafka_logs import Elected
+from streams import keyed
+
+
+def _nothing() -> None:
+    """The write of the mirror is as quick as any."""
+
+
+@dataclass
+class Mirrored(Elected):
+    """Unclean elections, and writes of the mirror that something comes before: `meanwhile`."""
+
+    meanwhile: Callable[[], None] = field(default=_nothing)
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+        run, self.meanwhile = self.meanwhile, _nothing
+        run()
+        return self.log.commit_group_offsets(group, offsets)
+
+
+def away() -> None:
+    raise LogError("the group coordinator is not available")
+
+
+def test_a_mirror_from_before_a_cut_that_was_accepted_raises_no_position(members: Group, tp: TopicPartition) -> None:
+    log = Mirrored(members.log())
+    service = members.service(subscribed(tp), log=log, fail_on_data_loss=False)
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    members.clock.skip(31_000)
+    assert service.next_offset(end, UNLIMITED) is None
+    assert log.group_offsets(members.name)[tp][0] == 5
+    log.elect(tp, at=3)
+    log.meanwhile = away
+    members.kafka.produce(tp.topic, keyed(3))
+    after = service.next_offset(end, UNLIMITED)
+    assert after is not None
+    assert members.state.stable == {tp: 3}
+    assert log.group_offsets(members.name)[tp][0] == 5, "the mirror is from before the cut"
+    members.restart_redis()
+    again = members.service(subscribed(tp), log=log, fail_on_data_loss=False)
+    assert read(tp, 3, 8) <= records(batch(again, after))
+    assert members.state.stable[tp] == 3
+
+
+def test_a_mirror_that_is_written_late_gives_way_to_a_cut_that_was_accepted_meanwhile(
+    members: Group, tp: TopicPartition
+) -> None:
+    log = Mirrored(members.log())
+    service = members.service(subscribed(tp), log=log)
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    assert service.next_offset(end, UNLIMITED) is None
+
+    def cut() -> None:
+        topics = service.state.log.topics
+        text = f"1@3 reset=0 topic={topics[tp.topic].id}"
+        members.store.positions.recreate(topics, {tp: 3}, {tp: text})
+
+    log.meanwhile = cut
+    service.leave()
+    assert log.group_offsets(members.name)[tp][0] == 3
