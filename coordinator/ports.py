@@ -26,7 +26,19 @@ from coordinator.progress.ownership import Facts, Ownership
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
-from coordinator.replies import Acquired, Answer, Authorized, Caller, HandedOut, Joining, Look, Moved, Sealed, Status
+from coordinator.replies import (
+    Acquired,
+    Admitted,
+    Answer,
+    Authorized,
+    Caller,
+    HandedOut,
+    Joining,
+    Look,
+    Moved,
+    Sealed,
+    Status,
+)
 from coordinator.reports.lane_lines import BatchLine, LaneLine
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 
@@ -94,8 +106,8 @@ class Log(Protocol):
 class Members(Protocol):
     """The members of one group."""
 
-    def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
-        """Join with this incarnation. The answer is the targets, raised to those of the other members.
+    def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[Admitted]:
+        """Join with this incarnation. The answer has the targets, raised to those of the other members.
 
         Raises `Busy` while another member of the same application, or of the same query, lives. Raises `Held` while
         another member works that reads pinned ranges of this one, or that is assigned ranges where this one is pinned.

@@ -63,6 +63,7 @@ class Joining:
     ordering: str = "key"  # of the group: key or none
     next_nonce: str = "0"  # of a group that changes its ordering with this join
     role: str = ""  # of a member that wants to be a standby: standby, or working once it has taken over
+    joined_at: str = ""  # of the first join of this life, ms of Redis TIME; empty if it never joined
 
     @property
     def alone_as(self) -> str:
@@ -80,12 +81,21 @@ class Joining:
 
 
 @dataclass(frozen=True, slots=True)
+class Admitted:
+    """The answer of Redis to a join."""
+
+    targets: Mapping[TopicPartition, int]
+    joined_at: str  # of the first join of this life, ms of Redis TIME: the order of the lives of a member
+
+
+@dataclass(frozen=True, slots=True)
 class Joined:
     """The answer to a join."""
 
     seen: Seen  # the state of the group
     lease_end_ms: int  # of this host's clock
     targets: Mapping[TopicPartition, int]  # AvailableNow's, raised to those of the other members
+    joined_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,7 @@ class World:
         lease_end_ms = self.clock.now_ms() + self.settings.session_ms
         joining = replace(joining, next_nonce=self.settings.tokens(4))
         answer = self.store.members.join(caller, joined_before, joining)
-        return Joined(answer.seen, lease_end_ms, answer.value)
+        return Joined(answer.seen, lease_end_ms, answer.value.targets, answer.value.joined_at)
 
     def metadata(self, member: str, *, anyway: bool = False) -> Mapping[str, str] | None:
         """The fields that a member reports of itself; nothing where it has left or its entry is damaged.

@@ -179,7 +179,7 @@ def join(state: State, seen: Seen, call: Call) -> Decision:
         )
     answer = seen.of(Join(life.nonce_before, joining(state, call)))
     joined = replace(life, nonce=answer.seen.nonce, nonce_before=answer.seen.nonce, seq=answer.seen.seq)
-    joined = replace(joined, founding=answer.seen.founding)
+    joined = replace(joined, founding=answer.seen.founding, joined_at=answer.joined_at)
     life = replace(joined, lease_end_ms=answer.lease_end_ms, verdict=None, other=None)
     targets = state.pace.targets and (answer.targets or state.pace.targets)
     owning = replace(state.owning, topics=frozenset(state.log.topics))
@@ -198,6 +198,7 @@ def joining(state: State, call: Call) -> Joining:
     topics = tuple(sorted(state.log.topics)) if call.setup.cutting.joined else ()
     role = (state.life.role or STANDBY) if settings.standby else ""
     me = replace(me, filter=settings.filter.text, ordering=settings.ordering, topics=topics, role=role)
+    me = replace(me, joined_at=state.life.joined_at)
     return replace(me, fields=fields, targets=targets, pinned=pinned)
 
 

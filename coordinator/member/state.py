@@ -61,6 +61,7 @@ class Life:
     nonce: str = ""  # of the group state that this life has joined; empty: it must join
     nonce_before: str = ""  # the same, kept while it must join again
     founding: str = ""  # of the group that it has found or joined, or that its checkpoint names; empty: it knows none
+    joined_at: str = ""  # of its first join, ms of Redis TIME: later lives of the member have a larger one
     asserted_at: str | None = None  # the nonce at which it has asserted its positions; empty: before it joined
     seq: int = 0  # of the latest answer at `nonce`
     lease_end_ms: int = 0  # acknowledged

@@ -14,7 +14,7 @@ from coordinator.progress.growth import parsed
 from coordinator.redis.calls import ScriptCalls, answer, flat, pairs, ranges_text
 from coordinator.redis.errors import sound
 from coordinator.redis.policies import RedisPolicies
-from coordinator.replies import Answer, Caller, Joining, Look
+from coordinator.replies import Admitted, Answer, Caller, Joining, Look
 from coordinator.subscription import TopicPartition
 
 
@@ -25,16 +25,16 @@ class RedisMembers:
     calls: ScriptCalls
 
     @sound
-    def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
+    def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[Admitted]:
         k = self.calls.keys
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.applications, k.targets]
         keys += [k.working, k.strikes, k.assignment, k.standbys]
         targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
         pinned = assignment_text(joining.pinned) if joining.pinned else ""
-        policies = joining.filter, joining.ordering, joining.next_nonce, joining.role
+        policies = joining.filter, joining.ordering, joining.next_nonce, joining.role, joining.joined_at
         args = joined_nonce, joining.alone_as, targets, pinned, *policies, *flat(joining.shown)
         reply = self.calls.run("join", keys, *args, caller=caller)
-        return answer(reply, _targets(reply["targets"]))
+        return answer(reply, Admitted(_targets(reply["targets"]), reply["joined_at"]))
 
     @sound
     def heartbeat(self, caller: Caller) -> Answer[None]:

@@ -10,15 +10,20 @@
 --   ARGV[5] JSON of its pinned ranges ("" if it is assigned ranges), ARGV[6] text of its record filter ("" if none),
 --   ARGV[7] ordering: key or none, ARGV[8] the nonce of a group that changes its ordering (rule: one-ordering),
 --   ARGV[9] role of a standby: standby or working, "" of any other member (rule: standby-takes-over),
---   ARGV[10..] field value ... of the member's hash
--- Reply targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
+--   ARGV[10] joined_at of this life's first join ("" if never), ARGV[11..] field value ... of the member's hash
+-- Reply joined_at, targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
 --   | HELD other lease_end now | FILTER other lease_end now its_filter | ORDERING other lease_end now its_ordering
 --   | RECOVERING | ABSENT | LOST | SCHEMA
 -- Uses events, leases, pinned, prelude, progress, strikes
 local bad = lost()
 if bad then return bad end
 local nonce, now = redis.call('HGET', META, 'nonce'), now_ms()
-if ARGV[2] == nonce and redis.call('HGET', KEYS[3], 'incarnation') ~= call.incarnation then return { 'FENCED' } end
+local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authorized', 'seal')
+local another = before[1] ~= call.incarnation
+if ARGV[2] == nonce and another then return { 'FENCED' } end
+-- Lives are in the order of their first joins, at whatever nonce: an earlier one that wakes up is fenced.
+local latest = before[2] and number(before[2]) and #before[2] < 16 and before[2] or '0'
+if before[1] and another and ARGV[10] ~= '' and not less(latest, ARGV[10]) then return { 'FENCED' } end
 -- New lives wait: the members of before assert their positions and join again first (rule: recovering-session).
 if ARGV[2] == '' and recovering() then return recovering() end
 
@@ -83,14 +88,11 @@ for _, member in ipairs(role ~= '' and working_members(
 end
 
 local targets = ARGV[4] ~= '' and raised_targets(ARGV[4]) or ''
--- An incarnation that joins again keeps its place behind earlier members.
-local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authorized', 'seal')
-local joined_at = before[1] == call.incarnation and before[2] or ms(now)
-if before[1] and before[1] ~= call.incarnation then
-  strike(KEYS[9], KEYS[10], KEYS[4], call.member, hangs(KEYS[5], call.member))
-end
+-- An incarnation that joins again keeps its place behind earlier members. A new one comes after all earlier ones.
+local joined_at = ARGV[10] ~= '' and ARGV[10] or (another and ms(math.max(now, tonumber(latest) + 1)) or before[2])
+if before[1] and another then strike(KEYS[9], KEYS[10], KEYS[4], call.member, hangs(KEYS[5], call.member)) end
 redis.call('DEL', KEYS[3])
-redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 10))
+redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 11))
 -- A new incarnation commits the batch that the earlier one authorised, up to the ends in its seal. If an operator
 -- deleted the member's hash by hand, the batch is unknown.
 local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
@@ -132,4 +134,4 @@ event(KEYS[4], 'join', (application and 'application ' .. application .. ', ' or
 local unread = unread_text(claims)
 if unread ~= '' then event(KEYS[4], 'unread', 'no pinned member reads ' .. unread) end
 renew(KEYS[2])
-return reply('targets', targets)
+return reply('joined_at', joined_at, 'targets', targets)

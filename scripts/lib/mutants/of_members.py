@@ -332,4 +332,19 @@ FAULTS = (
         (Edit("coordinator/redis/lua/shared/leases.lua", "  remember_times(false)\n", ""),),
         _DIFFERENT,
     ),
+    Fault(
+        "an earlier life that wakes up at another nonce fences its replacement",
+        (Edit("coordinator/redis/lua/join.lua", "and not less(latest, ARGV[10]) then", "and false then"),),
+        ("tests/coordinator/redis/test_membership.py",),
+    ),
+    Fault(
+        "two lives that join at once have no order",
+        (Edit("coordinator/redis/lua/join.lua", "ms(math.max(now, tonumber(latest) + 1))", "ms(now)"),),
+        ("tests/coordinator/redis/test_membership.py",),
+    ),
+    Fault(
+        "a process forgets when it joined first",
+        (Edit("coordinator/member/life.py", "    me = replace(me, joined_at=state.life.joined_at)\n", ""),),
+        ("tests/coordinator/member/test_life.py",),
+    ),
 )

@@ -265,3 +265,9 @@ def test_join_without_targets__take_none_from_others() -> None:
         life.join, state, call(), (Join("n-1", Joining(REPORTED)), Joined(Seen("n-2", 1), NOW, {TP: 70}))
     )
     assert decision.state.pace == Pace()
+
+
+def test_join__a_life_states_its_first_join_whenever_it_joins_again() -> None:
+    before = joined(life=replace(LIFE.rejoining(), joined_at="70"))
+    request = Join("n-1", Joining(REPORTED, joined_at="70"))
+    assert decided(life.join, before, call(), (request, replace(JOINED, joined_at="70"))).state.life.joined_at == "70"

@@ -16,7 +16,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.snapshot import read_group
 from coordinator.replies import Caller, Joining, Look
 from coordinator.subscription import Topic, TopicPartition
-from store_world import BIG, OTHER, SESSION, TP, WANTED, World, lane, offset
+from store_world import BIG, FIELDS, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 ABSENT = -2  # PTTL of a missing key
@@ -186,9 +186,9 @@ def test_targets_of_available_now_are_raised_to_those_of_the_others(world: World
     world.found()
     first = Joining({}, targets={TP: 10, OTHER: 30})
     second = Joining({}, targets={TP: 20, OTHER: BIG})
-    assert world.store.members.join(Caller("m-1", "i1"), "", first).value == {TP: 10, OTHER: 30}
-    assert world.store.members.join(Caller("m-2", "i2"), "", second).value == {TP: 20, OTHER: BIG}
-    assert world.store.members.join(Caller("m-3", "i3"), "", first).value == {TP: 20, OTHER: BIG}
+    assert world.store.members.join(Caller("m-1", "i1"), "", first).value.targets == {TP: 10, OTHER: 30}
+    assert world.store.members.join(Caller("m-2", "i2"), "", second).value.targets == {TP: 20, OTHER: BIG}
+    assert world.store.members.join(Caller("m-3", "i3"), "", first).value.targets == {TP: 20, OTHER: BIG}
 
 
 def test_a_call_that_arrives_after_the_members_next_one_changes_nothing(world: World) -> None:
@@ -270,3 +270,41 @@ def test_a_member_that_leaves_computes_nothing_for_the_others(world: World) -> N
     world.store.members.leave(one, {TP: (WHOLE,)})
     assert world.store.members.look(one).value.occasion == ""
     assert world.store.members.look(two).value.members == ("m-2",)
+
+
+def lived(joined_at: str = "") -> Joining:
+    return Joining(FIELDS, joined_at=joined_at)
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_an_earlier_life_that_wakes_up_at_another_nonce_is_fenced(world: World, *, emptied: bool) -> None:
+    """It joined before its replacement did, which is new at this nonce."""
+    world.found()
+    members, keys = world.store.members, GroupKeys(world.group)
+    first = members.join(Caller("m-1", "i1"), "", lived()).value.joined_at
+    if emptied:
+        world.redis.delete(*world.redis.keys(keys.prefix + "*"))
+    else:
+        world.redis.hset(keys.meta, "run_id", "0")
+    world.store.positions.recover(Caller("m-1", "i2"), "bb", "a loss", 0, TOPICS, {TP: 5})
+    world.now += SESSION + 1
+    second = members.join(Caller("m-1", "i2"), "", lived()).value.joined_at
+    assert int(second) > int(first)
+    with pytest.raises(verdicts.Fenced):
+        members.join(Caller("m-1", "i1"), "aa", lived(first))
+    assert world.redis.hget(keys.member("m-1"), "incarnation") == "i2"
+
+
+def test_a_later_life_that_joins_again_after_its_predecessor_woke_up_stays_the_later_one(world: World) -> None:
+    world.found()
+    members = world.store.members
+    first = members.join(Caller("m-1", "i1"), "", lived()).value.joined_at
+    second = members.join(Caller("m-1", "i2"), "", lived()).value.joined_at
+    assert int(second) == int(first) + 1, "the clock stands still"
+    world.redis.hset(GroupKeys(world.group).meta, "run_id", "0")
+    world.store.positions.recover(Caller("m-1", "i2"), "bb", "a loss", 0, TOPICS, {TP: 5})
+    world.redis.delete(GroupKeys(world.group).member("m-1"))
+    assert members.join(Caller("m-1", "i1"), "aa", lived(first)).value.joined_at == first
+    assert members.join(Caller("m-1", "i2"), "aa", lived(second)).value.joined_at == second
+    with pytest.raises(verdicts.Fenced):
+        members.join(Caller("m-1", "i1"), "bb", lived(first))
