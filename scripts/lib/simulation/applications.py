@@ -49,7 +49,7 @@ class Applications:
     def idle_checkpoints(self) -> list[Checkpoint]:
         """The checkpoints without a driver."""
         busy = [d.checkpoint for d in self.running]
-        return [c for c in self._checkpoints if c not in busy]
+        return [c for c in self._checkpoints if c not in busy and not c.replaced]
 
     def start(self, checkpoint: Checkpoint) -> None:
         """A driver starts on this checkpoint."""

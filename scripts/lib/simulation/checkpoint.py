@@ -16,6 +16,7 @@ class Checkpoint:
     committed: set[int] = field(default_factory=set)
     attempts: dict[int, Attempt] = field(default_factory=dict)
     shared: bool = False  # two drivers used it at once: then Spark only promises to end one of them
+    replaced: bool = False  # its group was deleted and created anew: its operator deletes it
     lost: bool = False  # a driver failed because nothing proves a position: its operator goes on at earliest
     taken: int = 0  # number of batch ids from 0 on that the sink has from another checkpoint: it skips them
     skipped: bool = False  # the sink skipped one of them: its operator sets a new output for the query

@@ -27,6 +27,7 @@ def _calm(world: World, apps: Applications) -> None:
     apps.work.slow.clear()
     world.brokers.recover()
     apps.quiet, world.server.unreliable, world.server.away_until_ms = True, 0.0, 0
+    world.kafka.mirror = ""
     while world.server.ghosts:
         world.server.run_ghost()
     for actor in world.scheduler.actors:

@@ -11,6 +11,7 @@ from coordinator.errors import (
     GroupBusyError,
     InconsistentGroupProtocolError,
     IndividualCommitNotAllowedError,
+    KafkaAccessError,
     OverlappingRangesError,
     RedisUnavailableError,
     SinkSkippedBatchError,
@@ -40,8 +41,12 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
             expected = bool(world.pins)
         case StateLostError():
             without_new_partitions = seen["restore_redis"] > 0 and seen["grow"] > 0  # a copy of before the growth
-            expected = seen["empty_redis"] > 0 or without_new_partitions
-            checkpoint.lost = True
+            expected = seen["empty_redis"] > 0 or seen["deleted"] > 0 or without_new_partitions
+            checkpoint.replaced = "its founding is" in str(error)
+            checkpoint.lost = not checkpoint.replaced
+            seen["replaced"] += checkpoint.replaced
+        case KafkaAccessError():
+            expected = seen["mirror"] > 0
         case SinkSkippedBatchError():
             # The newer of two drivers may know a batch last that the older one has confirmed, and followed by another.
             expected = checkpoint.skipped or checkpoint.shared

@@ -293,6 +293,28 @@ def _operator_is_killed(world: World, apps: Applications) -> None:
         world.scheduler.kill(working[-1])
 
 
+def operator_deletes(world: World, apps: Applications) -> None:
+    """An operator deletes the group while its members sleep, or after a kill (rule: one-founding)."""
+    if not world.invariants.state.nonce:
+        return
+    for driver in apps.running:
+        if world.chance(0.3):
+            apps.kill(driver)
+            continue
+        driver.trace("sleeps")
+        ms = world.random.randint(2 * SESSION_MS, 6 * SESSION_MS)
+        for actor in driver.actors:
+            actor.wakes_at = max(actor.wakes_at, world.scheduler.now_ms + ms)
+    work = partial(operating.delete, world, SESSION_MS + 1)
+    world.operators.append(world.scheduler.spawn("operator", work))
+
+
+def _mirror(world: World, apps: Applications) -> None:
+    """Kafka's own group takes no commits, or may not be used, from now on; or it may again."""
+    world.kafka.mirror = world.random.choice(("", "", "fails", "denied"))
+    world.trace(f"the mirror: {world.kafka.mirror or 'works'}")
+
+
 def _copy(world: World, apps: Applications) -> None:
     if len(world.server.copies) < MOST_COPIES and world.invariants.state.nonce:
         world.trace("Redis is copied")
@@ -371,4 +393,6 @@ FAULTS: Mixture = {
     _restart_redis: 2,
     _restore_redis: 3,
     _empty_redis: 1.5,
+    _mirror: 4,
+    operator_deletes: 1.5,
 }

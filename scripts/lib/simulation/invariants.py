@@ -11,7 +11,7 @@ from coordinator.assignment.policies import Policy, policy_of
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import parsed
-from coordinator.progress.mirror import is_mirror, since_reset
+from coordinator.progress.mirror import is_mirror, of_founding, since_reset
 from coordinator.progress.segments import Progress, Segment, sound_commits_of
 from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.redis.keys import GroupKeys
@@ -37,6 +37,7 @@ class Invariants:
         self._before: object = None
         self.assigned: Callable[[Mapping[str, str], Policy], None] = lambda _, __: None
         self.reset = 0  # the latest reset epoch that was ever in force
+        self.founding = ""  # of the latest group of this name
         self.base: dict[TopicPartition, int] = {}  # the group's first position of each partition
         self.states = [State()]  # all states so far, in order
 
@@ -61,7 +62,7 @@ class Invariants:
         self._not_ahead_of_sink()
 
     def _check(self, tps: Sequence[TopicPartition], found: list[Any]) -> None:
-        nonce, run_id, recovering_until, reset, of_filter = found[0]
+        nonce, run_id, recovering_until, reset, of_filter, founding = found[0]
         stable, assignment, strikes, policy, growth, failing = map(_dict, found[1:_FIXED])
         of_tps, of_ics = found[_FIXED : _FIXED + 2 * len(tps)], found[_FIXED + 2 * len(tps) : _FIXED + 3 * len(tps)]
         of_handed = found[_FIXED + 3 * len(tps) :]
@@ -88,6 +89,8 @@ class Invariants:
         known = segments, ics, current, handed, assignment, struck, parsed(growth), records
         forbids = not policy_of(policy).of_group.may_share(TOPIC)
         self.states.append(State(nonce, run_id or "", recovering, epoch, of_filter or "", *known, forbids))
+        if founding and founding != self.founding:
+            self._found(founding)
         if epoch > self.reset:
             self._reset(epoch)
 
@@ -97,6 +100,14 @@ class Invariants:
         for tp, segments in self.state.segments.items():
             self.base[tp] = min(self.base[tp], *(p for _, p in segments))
             self._sink.reset(self._kafka.logs[tp], self.state.done)
+
+    def _found(self, founding: str) -> None:
+        """Note the first look at another group: it owes the sink all records from its first positions on."""
+        before, self.founding, self.reset = self.founding, founding, 0
+        if before:
+            self.base = {tp: min(p for _, p in segments) for tp, segments in self.state.segments.items()}
+            for log in self._kafka.logs.values():
+                self._sink.reset(log, self.state.done)
 
     def _one_ownership_an_epoch(
         self, owners: Mapping[TopicPartition, Owners], handed: Mapping[TopicPartition, Mapping[int, Holder]]
@@ -130,12 +141,15 @@ class Invariants:
 
     def _mirrored(self, tp: TopicPartition) -> int:
         """The mirror's offset at the latest reset epoch; older reset epochs prove nothing (rule: reset-epoch)."""
-        return since_reset(self._kafka.group_offsets, self.reset).get(tp, (0, ""))[0]
+        offsets = of_founding(self._kafka.group_offsets, self.founding)
+        return since_reset(offsets, self.reset).get(tp, (0, ""))[0]
 
     @property
     def mirrored_everywhere(self) -> bool:
         """Whether the mirror proves a position of every partition, so that Redis may be lost."""
-        offsets = since_reset(self._kafka.group_offsets, self.reset)
+        if self._kafka.mirror == "denied":
+            return False
+        offsets = since_reset(of_founding(self._kafka.group_offsets, self.founding), self.reset)
         return is_mirror(offsets) and offsets.keys() == self._kafka.logs.keys()
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from coordinator.errors import KafkaAccessError, LogError
 from coordinator.key_hash import hash_key, hash_record
 from coordinator.offset_spec import AtTimestamps, Earliest, Latest, OffsetSpec
 from coordinator.progress.slices import Slice
@@ -52,6 +53,7 @@ class SimulatedKafka:
         self.beginnings: dict[TopicPartition, int] = {}
         self.elected: dict[TopicPartition, list[int]] = {}  # the first offset of each new leader
         self.group_offsets: dict[TopicPartition, tuple[int, str]] = {}
+        self.mirror = ""  # or: fails (no commit succeeds), denied (no right to use Kafka's own group)
         self.cluster_policies: list[dict[str, str]] = []  # changes
         self.holes: set[Record] = set()  # of compaction, or markers of transactions
         for _ in range(partitions):
@@ -165,11 +167,15 @@ class SimulatedLog:
     def group_offsets(self, _: str) -> dict[TopicPartition, tuple[int, str]]:
         """The mirror's offsets."""
         self._turn()
+        if self._kafka.mirror == "denied":
+            raise KafkaAccessError("no right to read the group in the simulation")
         return dict(self._kafka.group_offsets)
 
     def commit_group_offsets(self, _: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
         """Write the mirror."""
         self._turn()
+        if self._kafka.mirror:
+            raise LogError("no mirror in the simulation")
         self._kafka.group_offsets |= offsets
         return True
 

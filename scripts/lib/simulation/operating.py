@@ -61,6 +61,29 @@ def retire(world: World) -> None:
         world.retired.placed(world.server.now_ms)
 
 
+def delete(world: World, wait_ms: int) -> None:
+    """Wait for the end of all leases, and delete the group; refused while a member's lease runs."""
+    world.scheduler.turn(wait_ms)
+
+    def trace(what: object) -> None:
+        world.trace(f"operator {what}")
+
+    operator = Operator(
+        Line(world.server, trace),
+        SimulatedLog(world.kafka, world.scheduler.turn),
+        world.group,
+        now=lambda: world.server.now_ms,
+        tokens=world.tokens,
+    )
+    try:
+        trace(f"DELETES: {operator.delete()}")
+        world.server.seen["deleted"] += 1
+        world.server.copies.clear()  # an old copy would bring the deleted group back
+        world.producers.break_promise()
+    except CoopKafkaError as error:
+        trace(f"was refused: {error}")
+
+
 def reset(world: World, most: int, wait_ms: int) -> None:
     """Wait, then move all partitions, or one, to some offset; refused while a member's lease runs."""
     world.scheduler.turn(wait_ms)

@@ -11,7 +11,7 @@ from simulation.sink import Violation
 RETIRED = TopicPartition("retired", 0)
 TOPICS = {RETIRED.topic: Topic(RETIRED.topic, "id-retired", (0,))}
 RETENTION_MS = 10_000
-_TIME_OR_STATE_JUMPS = ("clock_jump", "restore_redis", "empty_redis")
+_TIME_OR_STATE_JUMPS = ("clock_jump", "restore_redis", "empty_redis", "operator_deletes")
 
 
 class Retired:

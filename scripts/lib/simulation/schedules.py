@@ -56,7 +56,7 @@ REACHED = frozenset(
     | {"SinkSkippedBatchError", "the sink had it", "ended early", "unreached", "rows acknowledged", "holes closed"}
     | {"holes behind closed", "holes of other lanes closed"}
     | {"pinned", "held", "OverlappingRangesError"}
-    | {"replayed the rest", "forgotten"}
+    | {"replayed the rest", "forgotten", "deleted", "replaced", "mirror"}
     | {"with standbys", "took over", "drained"}
     | {"election", "transaction"}
     | {"with a filter", "dropped", "waits for the filter", "change_filter", "FilterMismatchError", "FilterChangedError"}
