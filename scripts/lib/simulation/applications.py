@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from coordinator.assignors.assignor import Assignor
+from coordinator.assignors.joined import Joined
 from coordinator.assignors.registry import assignors
 from coordinator.member.invariants import check
 from coordinator.member.state import State
@@ -55,7 +57,7 @@ class Applications:
         """A driver starts on this checkpoint."""
         checkpoint.shared |= any(d.checkpoint is checkpoint for d in self.running)
         available_now = self._available_now and not self.quiet and self.world.chance(0.7)
-        exclusive = not (self.quiet or self.world.peaceful) and self.world.chance(0.02)
+        exclusive = not (self.quiet or self.world.peaceful or self.world.joined) and self.world.chance(0.02)
         wishes = Wishes.drawn(
             self.world.random,
             available_now=available_now or checkpoint.needs is not None,
@@ -66,6 +68,10 @@ class Applications:
             wishes = wishes.without_order(self.world.random)
         elif self.most_ics < MOST_RECORDS:
             wishes = replace(wishes, acknowledges=True)  # so that the cap is reached
+        if self.world.wide:
+            wishes = wishes.widened()
+        if self.world.joined:
+            wishes = wishes.joining(self.world.kafka.topics)
         checkpoint.filter = checkpoint.needs or self.world.filters.drawn(quiet=self.quiet)
         checkpoint.needs = None
         checkpoint.pinned = self.world.pins.drawn(checkpoint.pinned, self._named(), quiet=self.quiet)
@@ -122,6 +128,11 @@ class Applications:
         self.world.server.seen["waits for the filter"] += isinstance(state.life.verdict, OtherFilter)
         self.world.server.seen["held"] += isinstance(state.life.verdict, Held)
 
+    def _assignors(self, wishes: Wishes) -> tuple[Assignor, ...]:
+        if self.world.joined:
+            return (Joined(wishes.cutting.joined),)
+        return tuple(Broken(a) if wishes.broken else a for a in assignors(wishes.assignors))
+
     def _settings(self, wishes: Wishes, checkpoint: Checkpoint) -> GroupSettings:
         """The settings of a driver, after its operator read the error of the last driver on this checkpoint."""
         return GroupSettings(
@@ -143,7 +154,7 @@ class Applications:
             growth_grace_ms=self.world.growth_grace_ms,
             tokens=self.world.tokens,
             sharing=wishes.sharing,
-            assignors=tuple(Broken(a) if wishes.broken else a for a in assignors(wishes.assignors)),
+            assignors=self._assignors(wishes),
             replay_acknowledged=wishes.replays_acknowledged,
             max_individual_commits=MAX_INDIVIDUAL_COMMITS if self.world.without_order else self.most_ics,
             ordering="none" if self.world.without_order else "key",

@@ -64,6 +64,8 @@ class Batch:
         if batch and not batch.replayed and end.by_key:
             in_order = promises.keeps_partition_order(driver.service.state.owning.policy, end, packed)
             self._world.server.seen["partition order"] += in_order
+        if self._world.joined:
+            self._world.server.seen["joined"] += promises.joined_hashes_are_in_one_task(packed)
         promises.reads_nothing_parked(readable, before, self._world.invariants.state)
         planned_with = self._checkpoint.planned_with[self._id[1]]
         if any(packed) and planned_with != driver.filter:

@@ -78,6 +78,9 @@ class Driver(Process):
             raise Violation(f"PINNED: {self.name} plans hashes that it does not name: {end}")
         planned = [r for s in offset_of(end).slices for r in self.world.kafka.read(s)]
         self._check_plan(offset_of(end), planned)
+        if self.world.joined:
+            states = self.world.invariants.states[self._planned_since :]
+            promises.joined_hashes_have_one_owner(offset_of(end), self.member, states, self.world.kafka.topics)
         self.world.scheduler.turn()
         return self._batch(n)
 

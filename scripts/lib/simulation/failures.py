@@ -45,8 +45,6 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
             checkpoint.replaced = "its founding is" in str(error)
             checkpoint.lost = not checkpoint.replaced
             seen["replaced"] += checkpoint.replaced
-        case KafkaAccessError():
-            expected = seen["mirror"] > 0
         case SinkSkippedBatchError():
             # The newer of two drivers may know a batch last that the older one has confirmed, and followed by another.
             expected = checkpoint.skipped or checkpoint.shared
@@ -56,14 +54,19 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
             expected = seen["retention"] > 0
             checkpoint.aged = True
         case _:
-            expected = _of_filters(world, checkpoint, error)
+            expected = _of_others(world, checkpoint, error)
     seen[type(error).__name__] += 1
     if not expected:
         raise Violation(f"ERROR: the driver on {checkpoint.name} failed: {error}")
 
 
-def _of_filters(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> bool:
-    """Whether this is an expected error of filters. The operator then ends the unfinished batch with its own filter."""
+def _of_others(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> bool:
+    """Whether this is an expected error of the mirror, or of filters.
+
+    The operator then ends the unfinished batch with its own filter.
+    """
+    if isinstance(error, KafkaAccessError):
+        return world.server.seen["mirror"] > 0
     if isinstance(error, FilterMismatchError):
         return world.filters.changes
     if not isinstance(error, FilterChangedError):

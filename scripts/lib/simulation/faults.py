@@ -9,7 +9,7 @@ from simulation import operating, policies
 from simulation.applications import Applications
 from simulation.checkpoint import Checkpoint
 from simulation.driver import Driver
-from simulation.wishes import drawn_cutting
+from simulation.wishes import drawn_cutting, widened
 from simulation.world import MOST_RECORDS, SESSION_MS, World
 
 Mixture = Mapping[Callable[[World, Applications], None], float]
@@ -81,8 +81,8 @@ def draining(mixture: Mixture) -> Mixture:
     return {**mixture, operator_drains: 30}
 
 
-def pinning(mixture: Mixture) -> Mixture:
-    """The same without growths: a pinned member does not read new partitions."""
+def without_growth(mixture: Mixture) -> Mixture:
+    """The same without growths: a pinned member does not read new partitions, and joined topics must not grow apart."""
     return {fault: weight for fault, weight in mixture.items() if fault is not _grow}
 
 
@@ -179,6 +179,10 @@ def _resplit(world: World, apps: Applications) -> None:
     if apps.running:
         driver = world.random.choice(apps.running)
         cutting = replace(drawn_cutting(world.random), by_offset=world.without_order)
+        if world.wide:
+            cutting = widened(cutting)
+        if world.joined:
+            cutting = replace(cutting, joined=world.kafka.topics, max_records_per_partition=None)
         driver.trace(f"cuts otherwise: {cutting}")
         driver.service.guesses._cutting = cutting  # noqa: SLF001 - as measured costs would do
 

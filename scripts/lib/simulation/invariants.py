@@ -55,6 +55,7 @@ class Invariants:
             self._names += [k.failing]
             self._names += [k for tp in tps for k in (self._keys.segments(tp), self._keys.owners(tp))]
             self._names += [self._keys.ics(tp) for tp in tps] + [self._keys.handed(tp) for tp in tps]
+            self._names += [k.stable(topic) for topic in self._kafka.topics[1:]]
         found = self._look(keys=self._names)
         if (tps, found) != self._before:
             self._before = tps, found
@@ -65,7 +66,8 @@ class Invariants:
         nonce, run_id, recovering_until, reset, of_filter, founding = found[0]
         stable, assignment, strikes, policy, growth, failing = map(_dict, found[1:_FIXED])
         of_tps, of_ics = found[_FIXED : _FIXED + 2 * len(tps)], found[_FIXED + 2 * len(tps) : _FIXED + 3 * len(tps)]
-        of_handed = found[_FIXED + 3 * len(tps) :]
+        of_handed = found[_FIXED + 3 * len(tps) : _FIXED + 4 * len(tps)]
+        of_topics = dict(zip(self._kafka.topics, (stable, *map(_dict, found[_FIXED + 4 * len(tps) :])), strict=True))
         handed = {tp: _handed(tp, flat, nonce) for tp, flat in zip(tps, of_handed, strict=True)}
         segments = {tp: _parsed(flat) for tp, flat in zip(tps, of_tps[::2], strict=True) if flat}
         current: dict[TopicPartition, Owners] = {}
@@ -74,8 +76,8 @@ class Invariants:
             if tp in segments:
                 self.base.setdefault(tp, min(p for _, p in segments[tp]))
                 _tile(tp, segments[tp], owners)
-                _stable(tp, segments[tp], stable.get(str(tp.partition)))
-            elif owners or str(tp.partition) in stable:
+                _stable(tp, segments[tp], of_topics[tp.topic].get(str(tp.partition)))
+            elif owners or str(tp.partition) in of_topics[tp.topic]:
                 raise Violation(f"NO SEGMENTS: {tp} has owners or a stable offset and no positions")
             current[tp] = tuple(o for o in owners if o[1].startswith(f"{nonce}."))
         if run_id != "0":  # else an old copy, in which no script succeeds
@@ -127,9 +129,9 @@ class Invariants:
         self._epochs |= held
 
     def _not_ahead_of_sink(self) -> None:
-        for tp, log in self._kafka.logs.items():
+        for tp in self._kafka.logs:
             base, mirrored = self.base.get(tp, 0), self._mirrored(tp)
-            for record in log[base:]:
+            for record in self._kafka.between(tp, base, len(self._kafka.logs[tp])):
                 if record in self._sink.completed or record in self._sink.skipped or self._kafka.aged(record):
                     continue
                 if record.offset < self.state.position(record) and self.state.reset == self.reset:

@@ -1,7 +1,9 @@
 """Kafka in memory: topics that grow, and Kafka's own group. Each driver uses it through a `SimulatedLog`."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from coordinator.errors import KafkaAccessError, LogError
 from coordinator.key_hash import hash_key, hash_record
@@ -11,9 +13,10 @@ from coordinator.ranges import OffsetRange
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 from simulation.brokers import Brokers
 
-TOPIC = "orders"
+TOPIC, JOINED = "orders", "payments"
 RECORDS_A_LEADER = 5
 SECOND_MS = 1_000
+_offset = attrgetter("offset")
 RACKS = ("a", "b")
 
 
@@ -41,13 +44,21 @@ class Record:
 
     def __str__(self) -> str:
         who = f"{KEYS.index(self.key)}{self.producer}{self.number}" if self.key is not None else "-"
-        return f"{self.tp.partition}:{self.offset}({who})"
+        topic = "" if self.tp.topic == TOPIC else f"{self.tp.topic}-"
+        return f"{topic}{self.tp.partition}:{self.offset}({who})"
 
 
 class SimulatedKafka:
-    """One topic's logs, and the commits of Kafka's own group."""
+    """One topic's logs, or those of joined topics, and the commits of Kafka's own group."""
 
-    def __init__(self, partitions: int, brokers: Brokers | None = None, now_ms: Callable[[], int] = lambda: 0) -> None:
+    def __init__(
+        self,
+        partitions: int,
+        topics: tuple[str, ...] = (TOPIC,),
+        brokers: Brokers | None = None,
+        now_ms: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.topics = topics
         self.brokers, self.now_ms = brokers or Brokers(0), now_ms
         self.logs: dict[TopicPartition, list[Record]] = {}
         self.beginnings: dict[TopicPartition, int] = {}
@@ -56,13 +67,20 @@ class SimulatedKafka:
         self.mirror = ""  # or: fails (no commit succeeds), denied (no right to use Kafka's own group)
         self.cluster_policies: list[dict[str, str]] = []  # changes
         self.holes: set[Record] = set()  # of compaction, or markers of transactions
+        self.records: dict[TopicPartition, list[Record]] = {}  # the logs without their holes
         for _ in range(partitions):
             self.add_partition()
 
     def add_partition(self) -> None:
         """The topic grows."""
-        tp = TopicPartition(TOPIC, len(self.logs))
-        self.logs[tp], self.beginnings[tp], self.elected[tp] = [], 0, []
+        number = self.partitions
+        for tp in (TopicPartition(topic, number) for topic in self.topics):
+            self.logs[tp], self.records[tp], self.beginnings[tp], self.elected[tp] = [], [], 0, []
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions of each topic."""
+        return len(self.logs) // len(self.topics)
 
     def produce(
         self, tp: TopicPartition, key: bytes | None, producer: str = "", number: int = 0, known: int = 0
@@ -72,18 +90,28 @@ class SimulatedKafka:
         if len(log) % RECORDS_A_LEADER == RECORDS_A_LEADER - 1:
             self.elected[tp].append(len(log))
         log.append(Record(tp, len(log), hash_record(key, len(log)), key, producer, number, known))
+        self.records[tp].append(log[-1])
 
     def leave_hole(self, tp: TopicPartition) -> None:
         """Append an offset that holds no record."""
         self.produce(tp, None)
-        self.holes.add(self.logs[tp][-1])
+        self.holes.add(self.records[tp].pop())
+
+    def leave_stretch(self, tp: TopicPartition, count: int) -> None:
+        """Append so many offsets that hold no record, as compaction leaves them."""
+        log = self.logs[tp]
+        log += (Record(tp, offset, 0, None) for offset in range(len(log), len(log) + count))
+        self.holes.update(log[-count:])
 
     def read(self, wanted: Slice) -> list[Record]:
         """The remaining records of a slice, in offset order."""
-        log = self.logs[wanted.topic_partition]
-        return [
-            r for r in log[wanted.offsets.start : wanted.offsets.until] if r.hash in wanted.hashes and not self.aged(r)
-        ]
+        found = self.between(wanted.topic_partition, wanted.offsets.start, wanted.offsets.until)
+        return [r for r in found if r.hash in wanted.hashes and not self.aged(r)]
+
+    def between(self, tp: TopicPartition, start: int, until: int) -> list[Record]:
+        """The records of these offsets, without holes."""
+        log = self.records[tp]
+        return log[bisect_left(log, start, key=_offset) : bisect_left(log, until, key=_offset)]
 
     def aged(self, record: Record) -> bool:
         """Whether retention or compaction has removed a record: then no promise covers it."""
@@ -110,9 +138,10 @@ class SimulatedLog:
         self._kafka, self._turn, self._committed = kafka, turn, committed
 
     def topics(self, _: Subscription) -> dict[str, Topic]:
-        """The one topic with its partitions."""
+        """The topics with their partitions."""
         self._turn()
-        return {TOPIC: Topic(TOPIC, "id-1", tuple(tp.partition for tp in self._kafka.logs))}
+        numbers = tuple(range(self._kafka.partitions))
+        return {topic: Topic(topic, f"id-{n}", numbers) for n, topic in enumerate(self._kafka.topics, 1)}
 
     def bounds(
         self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None

@@ -10,7 +10,6 @@ from coordinator.assignment.rebalance import minus
 from coordinator.key_hash import cuts
 from coordinator.ranges import HashRange
 from coordinator.subscription import Assigned, Subscription, TopicPartition, Topics
-from simulation.kafka import TOPIC
 
 Pinned = tuple[HashRange, ...]
 """The ranges that a driver names, in every partition; empty if the group assigns its ranges."""
@@ -55,9 +54,9 @@ class Pins:
         return self._random.choice(unread or self._cut)
 
 
-def subscription(pinned: Pinned, partitions: Collection[TopicPartition]) -> Subscription:
+def subscription(pinned: Pinned, partitions: Collection[TopicPartition], topics: tuple[str, ...]) -> Subscription:
     """The subscription of a driver."""
-    return Assigned(dict.fromkeys(partitions, pinned), pinned=True) if pinned else Topics((TOPIC,))
+    return Assigned(dict.fromkeys(partitions, pinned), pinned=True) if pinned else Topics(topics)
 
 
 def outside(hashes: HashRange, pinned: Pinned) -> bool:

@@ -46,7 +46,7 @@ class Process(ABC):
         made = Cooperative if world.without_order else Service
         self.service = made(
             settings,
-            pins.subscription(self.pinned, tuple(world.kafka.logs)),
+            pins.subscription(self.pinned, tuple(world.kafka.logs), world.kafka.topics),
             world.starting,
             wishes.cutting,
             store=store,

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from coordinator.subscription import TopicPartition
-from simulation.kafka import KEYS, TOPIC, Record, SimulatedKafka
+from simulation.kafka import KEYS, Record, SimulatedKafka
 
 LEARN_MS = 3_000  # how long a producer may use an old partition count
+_STRETCH, _MOST_OFFSETS = 0.3, 8_000
 
 
 @dataclass(slots=True)
@@ -33,15 +34,16 @@ class Producers:
     def __init__(self, kafka: SimulatedKafka, random: Random) -> None:
         self._kafka, self._random = kafka, random
         self._by_key = random.random() < 0.75
-        self._all = [Producer(name, [(0, len(kafka.logs))]) for name in "xyz"]
+        self._all = [Producer(name, [(0, kafka.partitions)]) for name in "xyz"]
         self._promised = True
         self._holes = random.choice((0.0, 0.0, 0.3))  # the part of offsets that hold no record
+        self.stretches: Random | None = None  # if set, compaction leaves long stretches without a record
         self.founded = 0  # number of partitions at the creation of the group
         self.counts: set[int] = set()  # numbers of partitions whose growth the group knows
 
     def grow(self, partitions: int, now_ms: int) -> None:
         """The topic grows; each producer learns of it later."""
-        while len(self._kafka.logs) < partitions:
+        while self._kafka.partitions < partitions:
             self._kafka.add_partition()
         for producer in self._all:
             producer.learns.append((now_ms + self._random.randint(0, LEARN_MS), partitions))
@@ -55,8 +57,11 @@ class Producers:
         producer, key = self._random.choice(self._all), self._random.choice((*KEYS, None))
         known = producer.partitions(now_ms)
         number = self._random.randrange(known) if key is None or not self._by_key else KEYS.index(key) % known
-        tp = TopicPartition(TOPIC, number)
-        if len(self._kafka.logs[tp]) < most:
+        topics = self._kafka.topics
+        tp = TopicPartition(topics[0] if len(topics) == 1 else self._random.choice(topics), number)
+        if self.stretches and self.stretches.random() < _STRETCH and len(self._kafka.logs[tp]) < _MOST_OFFSETS:
+            self._kafka.leave_stretch(tp, self.stretches.randint(100, 2_000))
+        if (len(self._kafka.records[tp]) if self.stretches else len(self._kafka.logs[tp])) < most:
             if self._random.random() < self._holes:
                 self._kafka.leave_hole(tp)
                 return
@@ -67,8 +72,10 @@ class Producers:
         """Whether order is promised between two records of a key that one producer wrote to different partitions.
 
         The later one is in a partition that is new to the producer and to the group. The group knows nothing of a
-        growth before its creation.
+        growth before its creation. Joined topics do not grow.
         """
+        if len(self._kafka.topics) > 1:
+            return False
         before = max(earlier.known, self.founded)
         return self._promised and before in self.counts and later.tp.partition >= before
 

@@ -57,6 +57,33 @@ def keeps_partition_order(policy: Policy, end: StreamOffset, packed: Iterable[Se
     return any(lane.offsets for lanes in ordered.values() for lane in lanes)
 
 
+def joined_hashes_have_one_owner(
+    end: StreamOffset, member: str, states: Sequence[State], topics: Collection[str]
+) -> None:
+    """A member plans a hash of joined topics if it owns it in all of them at one moment (rule: joined-topics)."""
+    for tp, key_hash in _hashes(end.slices):
+        everywhere = [TopicPartition(topic, tp.partition) for topic in topics]
+        if not any(all(state.owner(other, key_hash) == member for other in everywhere) for state in states):
+            raise Violation(f"JOINED: {member} plans hash {key_hash:x} of {tp}, and does not own it in all of {topics}")
+
+
+def joined_hashes_are_in_one_task(packed: Sequence[Sequence[Slice]]) -> int:
+    """How many hashes a batch reads of several joined topics. One task reads them (rule: joined-topics)."""
+    tasks: dict[tuple[int, int], set[int]] = {}
+    topics: dict[tuple[int, int], set[str]] = {}
+    for number, slices in enumerate(packed):
+        for tp, key_hash in _hashes(slices):
+            tasks.setdefault((tp.partition, key_hash), set()).add(number)
+            topics.setdefault((tp.partition, key_hash), set()).add(tp.topic)
+    if torn := [key for key, numbers in tasks.items() if len(numbers) > 1]:
+        raise Violation(f"JOINED: tasks {sorted(tasks[torn[0]])} read hash {torn[0][1]:x} of partition {torn[0][0]}")
+    return sum(len(names) > 1 for names in topics.values())
+
+
+def _hashes(slices: Iterable[Slice]) -> set[tuple[TopicPartition, int]]:
+    return {(s.topic_partition, h) for s in slices for h in HASHES if h in s.hashes}
+
+
 def reads_nothing_parked(readable: StreamOffset, before: State, after: State) -> None:
     """No batch contains a lane that is parked all the time, whenever it was planned (rule: parked-until-released)."""
     for tp, lane in readable:

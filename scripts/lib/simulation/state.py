@@ -46,6 +46,10 @@ class State:
         """The position of a hash; 0 without a segment."""
         return next((position for hashes, position in self.segments.get(tp, ()) if key_hash in hashes), 0)
 
+    def owner(self, tp: TopicPartition, key_hash: int) -> str:
+        """The member that owns a hash; empty without one."""
+        return next((member for hashes, _, member in self.owners.get(tp, ()) if key_hash in hashes), "")
+
     def acknowledged(self, record: Record) -> bool:
         """Whether an individual commit above the position contains a record."""
         return any(

@@ -17,6 +17,9 @@ ASSIGNORS = (
     "grouped,range",
     "copartitioned,grouped",
 )
+OFFSETS_A_RECORD = 500
+"""About as many, in a log with long stretches without a record."""
+
 EXCLUSIVE = "roundrobin"  # an assignor that not every member names
 
 
@@ -61,6 +64,17 @@ class Wishes:
         mine = replace(self, limits=limits, cutting=cutting, early_ends=False)
         return replace(mine, acknowledges=False, orders=False, replays_acknowledged=True)
 
+    def widened(self) -> "Wishes":
+        """The wishes of a member that reads thousands of offsets in a slice: no limit counts single offsets."""
+        most = self.limits.max_offsets and OFFSETS_A_RECORD * self.limits.max_offsets
+        limits = replace(self.limits, max_offsets=most)
+        mine = replace(self, limits=limits, cutting=widened(self.cutting), max_lead_ms=None)
+        return replace(mine, acknowledges=False, orders=False)
+
+    def joining(self, topics: tuple[str, ...]) -> "Wishes":
+        """The wishes of a member with `copartition`: all members name the same topics, and no assignor."""
+        return replace(self, cutting=replace(self.cutting, joined=topics, max_records_per_partition=None), broken=False)
+
     @classmethod
     def drawn(cls, random: Random, *, available_now: bool, sharing: bool | None, assignors: str) -> "Wishes":
         """Options of a query that may end by itself; draws `sharing` too, if it is None."""
@@ -85,6 +99,12 @@ class Wishes:
             early_ends=random.choice((True, False)),
             unreached=random.choice((0.0, 0.0, 0.3, 1.0)),
         )
+
+
+def widened(cutting: Cutting) -> Cutting:
+    """The same limits for a log with many offsets for each record."""
+    most = cutting.max_records_per_partition
+    return replace(cutting, max_records_per_partition=most and OFFSETS_A_RECORD * most)
 
 
 def drawn_cutting(random: Random) -> Cutting:

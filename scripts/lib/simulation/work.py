@@ -43,7 +43,7 @@ class Work:
     def turn_endless(self) -> None:
         """Make an unread record endless."""
         kafka, delivered = self._world.kafka, self._world.sink.delivered
-        unread = [r for log in kafka.logs.values() for r in log if r not in delivered and r not in kafka.holes]
+        unread = [r for log in kafka.records.values() for r in log if r not in delivered]
         if unread:
             record = self._world.random.choice(unread)
             self.endless.add(record)
@@ -52,7 +52,7 @@ class Work:
     def turn_failing(self) -> None:
         """The function will fail on a record that is not delivered: some times, or until it is healed."""
         kafka, delivered = self._world.kafka, self._world.sink.delivered
-        unread = [r for log in kafka.logs.values() for r in log if r not in delivered and r not in kafka.holes]
+        unread = [r for log in kafka.records.values() for r in log if r not in delivered]
         if unread:
             record = self._world.random.choice(unread)
             self.failing[record] = self._world.random.choice((1, 2, 4, _ALWAYS))

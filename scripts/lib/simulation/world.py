@@ -21,7 +21,7 @@ from simulation.assigned import Assigned
 from simulation.brokers import Brokers
 from simulation.filters import Filters
 from simulation.invariants import Invariants, look_script
-from simulation.kafka import Record, SimulatedKafka
+from simulation.kafka import JOINED, TOPIC, Record, SimulatedKafka
 from simulation.pins import Pins
 from simulation.producers import Producers
 from simulation.redis_server import FATES, PEACEFUL_FATES, Server
@@ -69,8 +69,17 @@ class World:
         self.scheduler = Scheduler(self.random)
         self.clock = VirtualClock(self.scheduler)
         self.brokers = Brokers(seed)
-        self.kafka = SimulatedKafka(self.random.randint(1, 2), self.brokers, lambda: self.scheduler.now_ms)
+        self.joined = not self.without_order and Random(f"{seed} joined").random() < 0.12  # noqa: S311 - likewise
+        self.kafka = SimulatedKafka(
+            self.random.randint(1, 2),
+            (TOPIC, JOINED) if self.joined else (TOPIC,),
+            self.brokers,
+            lambda: self.scheduler.now_ms,
+        )
         self.producers = Producers(self.kafka, self.random)
+        stretches = Random(f"{seed} stretches")  # noqa: S311 - likewise
+        self.wide = not self.joined and stretches.random() < 0.06  # slices of thousands of offsets
+        self.producers.stretches = stretches if self.wide else None
         self.growth_grace_ms = self.random.choice((6_000, 40_000))
         self.sink = Sink(
             self.random.choice(list(Visible)), self.kafka.aged, self.producers.ordered, remembers=self.chance(0.5)
@@ -87,12 +96,14 @@ class World:
         self.server.seen["without order"] += self.without_order
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
-        self.pins = Pins(seed, possible=not (self.peaceful or self.without_order))
+        self.pins = Pins(seed, possible=not (self.peaceful or self.without_order or self.joined))
         self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
-        may = not (self.pins or self.without_order)
+        may = not (self.pins or self.without_order or self.joined)
         self.standbys = Standbys(seed, valkey.text, keys, self.server.seen, possible=may)
         self.server.seen["with standbys"] += bool(self.standbys)
         self.server.seen["with a filter"] += bool(self.filters)
+        self.server.seen["with joined topics"] += self.joined
+        self.server.seen["with thousands of offsets"] += self.wide
         self.started: list[Wishes] = []  # of each driver so far
         self.struck_at: dict[Strike, int] = {}
         self.operators: list[Actor] = []
@@ -175,7 +186,7 @@ class World:
         """The records below `end` that the group owes to the sink."""
         return [
             r
-            for r in self.kafka.logs[tp][self.invariants.base.get(tp, 0) : end]
+            for r in self.kafka.between(tp, self.invariants.base.get(tp, 0), end)
             if not (self.kafka.aged(r) or r in self.sink.skipped or self.sink.dropped(r))
         ]
 

@@ -6,16 +6,26 @@ from dataclasses import replace
 import pytest
 
 from coordinator.errors import RedisUnavailableError
+from coordinator.key_hash import cuts
+from coordinator.progress.failing import FailingRecord
+from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.store import store_of
 from coordinator.replies import Caller, Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Topic, TopicPartition
 from coordinator.verdicts import Fenced
-from simulation.kafka import HASHES, KEYS, TOPIC, Record
-from simulation.promises import Attempt, no_more_than_before, nothing_confirmed
+from simulation.failing import LONGEST_DELAY_MS, bounded
+from simulation.kafka import HASHES, JOINED, KEYS, TOPIC, Record, SimulatedKafka
+from simulation.promises import (
+    Attempt,
+    joined_hashes_are_in_one_task,
+    joined_hashes_have_one_owner,
+    no_more_than_before,
+    nothing_confirmed,
+)
 from simulation.redis_server import Line
 from simulation.sink import Sink, Visible
 from simulation.sink import Violation as Broken
@@ -105,3 +115,63 @@ def test_a_goodbye_that_was_refused_is_no_leave_and_one_whose_answer_was_lost_is
             stores[1].members.leave(Caller("m-1", "two", "aa"), {})
         assert "leave" not in first.done
         assert second.done["leave"] == server.seen["scripts"]
+
+
+PARTNER = TopicPartition(JOINED, 0)
+LOWER, UPPER = cuts(2)
+BOTH = (TOPIC, JOINED)
+
+
+def owned(orders: str, payments: str) -> State:
+    return State(owners={TP: ((WHOLE, "n.1", orders),), PARTNER: ((WHOLE, "n.2", payments),)})
+
+
+@pytest.mark.parametrize(
+    ("seen", "holds"),
+    [
+        pytest.param([owned("m", "m")], True, id="it owns both"),
+        pytest.param([owned("m", "other")], False, id="another member owns the other topic"),
+        pytest.param([owned("m", "other"), owned("m", "m")], True, id="it acquired the other topic in the call"),
+        pytest.param([owned("m", "other"), owned("other", "m")], False, id="one after the other"),
+        pytest.param([State()], False, id="nobody owns them"),
+    ],
+)
+def test_a_hash_of_joined_topics_is_planned_by_the_owner_of_both(seen: list[State], holds: bool) -> None:
+    if holds:
+        joined_hashes_have_one_owner(ALL, "m", seen, BOTH)
+        return
+    with pytest.raises(Broken, match="JOINED: m plans hash"):
+        joined_hashes_have_one_owner(ALL, "m", seen, BOTH)
+
+
+def part(tp: TopicPartition, hashes: HashRange) -> Slice:
+    return Slice(tp, hashes, OffsetRange(2, 3))
+
+
+def test_a_hash_of_joined_topics_is_in_one_task() -> None:
+    together = [[part(TP, LOWER), part(PARTNER, LOWER)], [part(TP, UPPER), part(PARTNER, UPPER)]]
+    assert joined_hashes_are_in_one_task(together) == len(HASHES)
+    assert joined_hashes_are_in_one_task([[part(TP, WHOLE)], [part(TopicPartition(JOINED, 1), WHOLE)]]) == 0
+    with pytest.raises(Broken, match=r"JOINED: tasks \[0, 1\] read hash"):
+        joined_hashes_are_in_one_task([[part(TP, WHOLE)], [part(PARTNER, UPPER)]])
+
+
+def test_a_failing_key_waits_for_the_longest_delay_at_most() -> None:
+    record = FailingRecord(TP, 5, 7, 1, LONGEST_DELAY_MS + 10)
+    late = State(failing={(TP, 5): record})
+    bounded(State(), late, 10)
+    bounded(late, late, 0)  # it was in time when it was written
+    with pytest.raises(Broken, match="DELAY"):
+        bounded(State(), late, 9)
+
+
+def test_offsets_without_a_record_are_no_records() -> None:
+    kafka = SimulatedKafka(1, BOTH)
+    kafka.produce(TP, KEYS[0])
+    kafka.leave_stretch(TP, 2_000)
+    kafka.leave_hole(TP)
+    kafka.produce(TP, KEYS[1])
+    assert kafka.ends() == {TP: 2_003, PARTNER: 0}
+    assert [r.offset for r in kafka.read(Slice(TP, WHOLE, OffsetRange(0, 2_003)))] == [0, 2_002]
+    assert [r.offset for r in kafka.between(TP, 1, 2_002)] == []
+    assert all(kafka.aged(r) for r in kafka.logs[TP][1:2_002])
