@@ -27,6 +27,7 @@ from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
 from coordinator.replies import (
+    LATER,
     Acquired,
     Admitted,
     Answer,
@@ -34,6 +35,7 @@ from coordinator.replies import (
     Caller,
     HandedOut,
     Joining,
+    Leaving,
     Look,
     Moved,
     Sealed,
@@ -155,8 +157,11 @@ class Members(Protocol):
         A pinned member releases all of them.
         """
 
-    def leave(self, caller: Caller, unconfirmed: Ranges) -> int:
-        """Free every range without an unconfirmed slice. The answer is the number of ranges kept."""
+    def leave(self, caller: Caller, unconfirmed: Ranges, leaving: Leaving = LATER) -> int:
+        """Free every range without an unconfirmed slice. The answer is the number of ranges kept.
+
+        `leaving` says how long others wait for these (rule: leave-keeps-unconfirmed).
+        """
 
     def finish(self, caller: Caller, targets: Offsets, pinned: Ranges = NO_RANGES) -> Answer[bool]:
         """AvailableNow: whether every hash of every partition is at its target, or parked at its position.

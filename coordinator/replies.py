@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.policies import NO_POLICY, Policy
@@ -48,6 +48,32 @@ class Answer(Generic[T]):
 
     seen: Seen
     value: T
+
+
+SETTLE_MS = 2_000
+"""How long others wait for the ranges of a member whose tasks have stopped, from the beginning of its end.
+
+Then Spark kills Python workers behind the read (spark.python.task.killTimeout).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """How long others wait for the unconfirmed ranges of a member that leaves (rule: leave-keeps-unconfirmed)."""
+
+    within_ms: int | None  # None: to the end of its lease
+    writers: str  # who may still write, for people
+
+    @classmethod
+    def of(cls, writers: str, since_ms: int) -> Self:
+        """A leave whose end began so long ago. `writers` names tasks that may still read; empty if all have stopped."""
+        if writers:
+            return cls(None, writers)
+        return cls(max(0, SETTLE_MS - since_ms), "Spark may still write records that its tasks have read")
+
+
+LATER = Leaving.of("its tasks may still read", 0)
+"""A leave that knows nothing of its tasks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ class FetchTimeoutError(LogError):
 
 
 class TaskNotEndedError(LogError):
-    """The reader process beside the driver did not take the end of a task. Spark repeats the task."""
+    """The reader process beside the driver has ended, or did not take the end of a task. Spark repeats the task."""
 
     name = "TASK_NOT_ENDED"
     retriable = True

@@ -51,6 +51,7 @@ from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.replies import LATER, Leaving
 from coordinator.reports.lane_lines import LaneReport
 from coordinator.subscription import TopicPartition
 from coordinator.verdicts import Verdict
@@ -255,10 +256,11 @@ class Service(Query):
 
     # -- the end -------------------------------------------------------------------------------
 
-    def leave(self) -> None:
+    def leave(self, leaving: Leaving = LATER) -> None:
         """Free every range without an unconfirmed slice, and leave; after errors, the end of the lease frees ranges.
 
-        Spark stops a query at any moment, also in a commit: then the batch in the sink is committed once more.
+        `leaving`: how long others wait for the rest. Spark stops a query at any moment, also in a commit: then the
+        batch in the sink is committed once more.
         """
         self.heartbeat()  # only heartbeats extend the group's expiry, and a short run has had none
         under_way = self.state.commits.under_way
@@ -268,7 +270,7 @@ class Service(Query):
         self._warn_of_parked_lanes()
         unconfirmed = self.state.evidence.unconfirmed_ranges
         ranges = {tp: unconfirmed.get(tp, ()) for tp in {*self.state.log.partitions, *unconfirmed}}
-        left = bool(self.state.life.nonce) and self._once(Leave(ranges), "leave")
+        left = bool(self.state.life.nonce) and self._once(Leave(ranges, leaving), "leave")
         owned = self.state.owning.acquired.ownership
         for notice in ownership_events.left(owned, unconfirmed) if left else ownership_events.notified(owned, {}):
             self._turns.once(notice)

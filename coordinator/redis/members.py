@@ -14,7 +14,7 @@ from coordinator.progress.growth import parsed
 from coordinator.redis.calls import ScriptCalls, answer, flat, pairs, ranges_text
 from coordinator.redis.errors import sound
 from coordinator.redis.policies import RedisPolicies
-from coordinator.replies import Admitted, Answer, Caller, Joining, Look
+from coordinator.replies import LATER, Admitted, Answer, Caller, Joining, Leaving, Look
 from coordinator.subscription import TopicPartition
 
 
@@ -112,11 +112,13 @@ class RedisMembers:
         reply = self.calls.run("release", keys, *map(ranges_text, ranges.values()), caller=caller)
         return answer(reply, int(reply["released"]))
 
-    def leave(self, caller: Caller, unconfirmed: Ranges) -> int:
+    def leave(self, caller: Caller, unconfirmed: Ranges, leaving: Leaving = LATER) -> int:
         k = self.calls.keys
         fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.targets, k.standbys]
-        keys = [*fixed, *map(k.owners, unconfirmed)]
-        return int(self.calls.run("leave", keys, *map(ranges_text, unconfirmed.values()), caller=caller)["kept"])
+        keys = [*fixed, k.working, *map(k.owners, unconfirmed)]
+        wait = "" if leaving.within_ms is None else str(leaving.within_ms)
+        texts = map(ranges_text, unconfirmed.values())
+        return int(self.calls.run("leave", keys, wait, leaving.writers, *texts, caller=caller)["kept"])
 
     def finish(self, caller: Caller, targets: Offsets, pinned: Ranges = NO_RANGES) -> Answer[bool]:
         k = self.calls.keys

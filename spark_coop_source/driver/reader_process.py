@@ -8,8 +8,10 @@ The process can end in three ways. In each, Spark's runner calls `stop()`, and t
 
 `query.stop()` may also end the input just before its SIGTERM. So no signal interrupts a leave.
 
-Tasks of a dead JVM may still write. A leave is safe nevertheless: it keeps ranges with an unconfirmed slice until the
-lease ends. After a SIGKILL of this process all its ranges wait until the lease ends.
+First the process ends the connections of its tasks, which stop then, and waits until they have closed theirs. So it
+knows whether a task may still read, and the leave says so: ranges with an unconfirmed slice are free after some
+seconds, or when the lease ends (rule: leave-keeps-unconfirmed). After a SIGKILL of this process all its ranges wait
+until the lease ends.
 """
 
 import logging
@@ -18,6 +20,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -36,13 +39,13 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.store import store_of
-from coordinator.replies import Joining
+from coordinator.replies import Joining, Leaving
 from coordinator.reports.lane_lines import LaneReport
 from coordinator.subscription import Assigned, TopicPartition
 from coordinator.telemetry import SliceCost
 from spark_coop_source.driver.identity import application
 from spark_coop_source.driver.query_thread import query_of
-from spark_coop_source.driver.task_server import TaskServer
+from spark_coop_source.driver.task_server import GONE_S, TaskServer
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log, member_fields, standalone_settings
 from spark_coop_source.options.options import SourceOptions
 from spark_coop_source.task.partition import Ending
@@ -128,6 +131,7 @@ class GroupSession:
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """See `Service.next_offset`."""
         self._ready()
+        self._tasks.next_batch()
         self._service.receive(self._reports())
         return self._service.next_offset(start, limits)
 
@@ -202,13 +206,14 @@ class GroupSession:
         self.end()
 
     def end(self) -> None:
-        """Stop the heartbeat, leave, drop the connections."""
+        """Stop the tasks and the heartbeat, leave, drop the connections."""
+        began = time.monotonic()
         self._stopped.set()
         self._clock.close()
-        self._tasks.close()
+        writers = self._tasks.close(GONE_S)
         if self._beating.is_alive():
             self._beating.join()
-        self._service.leave()
+        self._service.leave(Leaving.of(writers, round((time.monotonic() - began) * 1000)))
         self._kafka.close()
         self._client.close()
 

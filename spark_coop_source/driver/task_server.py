@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from ipaddress import ip_address
 from socketserver import StreamRequestHandler, ThreadingTCPServer
-from threading import Lock, Thread
+from threading import Condition, Lock, Thread
 from time import monotonic
 from typing import Protocol, cast
 
@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 
 FIRST_FRAME_S = 10.0
 """A connection without a signed frame for so long is closed."""
+
+GONE_S = 3.0
+"""How long the end of a reader waits for its tasks. Spark kills the Python worker of a cancelled task after 2 s."""
 
 UNHEARD = 4
 """After so many plans without a message no task is asked to connect: a firewall lets each wait for seconds."""
@@ -82,7 +85,7 @@ class TaskServer:
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
         """The address for tasks that read `slices`; None if the server is closed, or tasks do not reach it."""
-        if self._server is None or not self._reached():
+        if not self._reached() or self._server is None:
             return None
         with self._lock:
             plan = self._latest.open(slices, _now_ms())
@@ -106,12 +109,25 @@ class TaskServer:
         with self._lock:
             return self._latest.take()
 
-    def close(self) -> None:
-        """Close all connections and end the threads."""
+    def next_batch(self) -> None:
+        """Drop the connections that are left of the last batch: from now on, the tasks are those of the next one."""
+        if self._server is not None:
+            self._server.drop()
+
+    def close(self, within_s: float = 0.0) -> str:
+        """Close all connections and end the threads. Returns who may read on, in words; empty if all have stopped.
+
+        A task whose connection ends stops, and closes it too (rule: leave-keeps-unconfirmed).
+        """
+        open_still: list[str] = []
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
+            open_still = self._server.end(within_s)
             self._server = None
+        if open_still:
+            return f"a task on {', '.join(sorted(set(open_still)))} has not stopped, and may still read"
+        return "no task has reached this process, so some may still read" if self._unheard and not self._heard else ""
 
     # -- threads of connections --------------------------------------------------------------------
 
@@ -186,22 +202,40 @@ class _Server(ThreadingTCPServer):
         self.of = of
         self.allow_reuse_address = port != 0  # else the port of a driver that has just ended is busy for a minute
         self.address_family = family
-        self._open = set[socket.socket]()
+        self._open = dict[socket.socket, str]()  # with the address of the task
+        self._closed = Condition()
         super().__init__(("", port), _Connection)
 
     def process_request(self, request: object, client_address: object) -> None:
-        self._open.add(cast(socket.socket, request))
+        with self._closed:
+            self._open[cast(socket.socket, request)] = str(cast(tuple[object, ...], client_address)[0])
         super().process_request(request, client_address)  # type: ignore[arg-type]
 
     def shutdown_request(self, request: object) -> None:
-        self._open.discard(cast(socket.socket, request))
         super().shutdown_request(request)  # type: ignore[arg-type]
+        with self._closed:
+            self._open.pop(cast(socket.socket, request), None)
+            self._closed.notify_all()
 
-    def server_close(self) -> None:
-        super().server_close()
-        for connection in tuple(self._open):
+    def end(self, within_s: float) -> list[str]:
+        """Tell every task to stop; the addresses of those that have not closed their connections in time."""
+        self._shut(socket.SHUT_WR)
+        with self._closed:
+            self._closed.wait_for(lambda: not self._open, within_s)
+            left = list(self._open.values())
+        self.drop()
+        return left
+
+    def drop(self) -> None:
+        """End all connections."""
+        self._shut(socket.SHUT_RDWR)
+
+    def _shut(self, how: int) -> None:
+        with self._closed:
+            connections = tuple(self._open)
+        for connection in connections:
             with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)  # wakes its thread
+                connection.shutdown(how)  # wakes its thread
 
 
 def _first_free(of: TaskServer, family: socket.AddressFamily, ports: Sequence[int]) -> _Server:

@@ -33,6 +33,9 @@ from spark_coop_source.function.workers import Inline, Job, Loop, Opened, Thread
 class Listener:
     """Called around each batch. This one does nothing."""
 
+    def goes_on(self) -> None:
+        """The function asks for a batch. Raises if it must not get another one."""
+
     def begins(self, batch: SliceBatch) -> None:
         """The function gets this batch next. On the thread of the call."""
 
@@ -80,7 +83,7 @@ def run(
     """
     call = FunctionCall.of(function, hidden)
     cut = _cut_of(function, by_record=by_record, whole=ending is None)
-    cuts = _cuts(batches, cut, slices, ending)
+    cuts = _cuts(batches, cut, slices, ending, listener)
     if not function.per_key:
         yield from _over_all(call, cuts, listener)
         return
@@ -112,12 +115,15 @@ def early_window(concurrency: int) -> Window:
     return Window(batches=concurrency + min((WAITING_KEYS - 1) * concurrency, MOST_WAITING))
 
 
-def _cuts(batches: Iterator[pa.RecordBatch], cut: Cut, slices: Tables, ending: Ending | None) -> Iterator[SliceBatch]:
+def _cuts(
+    batches: Iterator[pa.RecordBatch], cut: Cut, slices: Tables, ending: Ending | None, listener: Listener
+) -> Iterator[SliceBatch]:
     for batch in batches:
         for each in cut(batch, slices[partition_of(batch)]) if len(batch) else ():
             tp, key_hash = each.of.topic_partition, each.key_hash
             if ending and key_hash is not None and not ending.before_key(tp, key_hash, ahead=each.ahead):
                 break
+            listener.goes_on()
             yield each
 
 

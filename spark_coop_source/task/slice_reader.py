@@ -63,16 +63,20 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
         filtered = Counter[TopicPartition]()
         with_function = function is not None
         meter = SliceMeter(
-            tables(task.slices), link.send, with_function=with_function, singly=task.singly, filtered=filtered
+            tables(task.slices),
+            link.send,
+            with_function=with_function,
+            singly=task.singly,
+            filtered=filtered,
+            check=link.check,
         )
         made = _made(task, function, meter, ends, filtered)
         if not with_function:
             made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more columns
-        with (
-            meter.alive() if with_function else nullcontext()
-        ):  # before the end of the task, which asks by the same link
+        with meter.alive() if with_function else nullcontext():  # it ends before the task asks by the same link
             for batch in regrouped(made):
                 meter.hands_on()
+                link.check()
                 yield batch
         if ending:
             meter.ended()

@@ -1,11 +1,14 @@
 """The connection of one attempt of a task to the reader process beside the driver: reports of costs, and its ends.
 
 A task whose driver cannot be reached reads all of its slices, and reports nothing: the planner guesses worse. It fails
-in two cases: it was connected when it began, or its batch requires its ends (rule: seal-as-planned).
+if its batch requires its ends (rule: seal-as-planned). A task whose connection ends fails before it gets or hands over
+another record: its driver has left the group or has ended, and others are about to read (rule:
+leave-keeps-unconfirmed).
 Runs in executor workers. `send` may be called on any thread, but not while the task asks.
 """
 
 import logging
+import select
 import socket
 import time
 from contextlib import suppress
@@ -21,7 +24,7 @@ from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.telemetry import SliceCost
 from spark_coop_source.telemetry.frames import framed, next_text
 from spark_coop_source.telemetry.questions import Answer, Question
-from spark_coop_source.telemetry.report import Report, ReportTo, encoded
+from spark_coop_source.telemetry.report import HELLO, Report, ReportTo, encoded
 
 log = logging.getLogger(__name__)
 
@@ -40,13 +43,17 @@ class TaskLink:
         self._number = 0
         self._questions = count(1)
         self._socket: socket.socket | None = None
+        self._lost = False
+        self._heard_of = select.poll()
         try:
             self._socket = socket.create_connection((to.host, to.port), CONNECT_S)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             self._answers = self._socket.makefile("rb")
+            self._heard_of.register(self._socket, select.POLLIN)
         except OSError as error:
             log.warning("the reader process beside the driver cannot be reached at port %d (%s)", to.port, error)
+        self._send(HELLO)
 
     @property
     def connected(self) -> bool:
@@ -57,6 +64,21 @@ class TaskLink:
         """Report a cost, if the driver takes it soon."""
         self._number = max(self._number + 1, time.monotonic_ns())  # a task may read a partition again
         self._send(encoded(Report(self._to.plan, self._attempt, self._number, cost)))
+
+    def check(self) -> None:
+        """Raise `TaskNotEndedError` if the connection has ended (rule: leave-keeps-unconfirmed)."""
+        connection = self._socket  # a sign of life on another thread may close it
+        if connection is not None and self._heard_of.poll(0) and self._at_its_end(connection):
+            self._lose()
+        if self._lost:
+            raise TaskNotEndedError("a task stops: the process beside the driver has left its group, or has ended")
+
+    @staticmethod
+    def _at_its_end(connection: socket.socket) -> bool:
+        try:
+            return not connection.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
 
     def agreed(self, batch: str, task: int) -> Ends | None:
         """The ends of an earlier attempt of this task; None if none has ended. Raises `TaskNotEndedError`."""
@@ -89,7 +111,11 @@ class TaskLink:
             self._socket.settimeout(SEND_S)
             self._socket.sendall(framed(text, self._to.key))
         except OSError:
-            self.close()
+            self._lose()
+
+    def _lose(self) -> None:
+        self._lost = True
+        self.close()
 
     def close(self) -> None:
         """Close the connection."""

@@ -61,14 +61,16 @@ class SliceMeter(Listener):
         with_function: bool,
         singly: bool = False,
         filtered: Mapping[TopicPartition, int] | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         """`singly`: a struck lane is tried record by record (rule: struck-lane-apart).
 
+        `check` raises if the task must stop.
         `filtered` counts the records of each partition that the filter dropped so far; another thread may count.
         """
         self._filtered = Counter[TopicPartition]() if filtered is None else filtered
         self._tables = slices
-        self._send = send
+        self._send, self._check = send, check
         self._with_function, self._singly = with_function, singly
         self._lock = RLock()  # guards calls, the costs of keys, and the order of reports
         self._calls: dict[int, SliceBatch] = {}  # under way, each by its `id`
@@ -87,10 +89,15 @@ class SliceMeter(Listener):
         for s in table.slices:
             self._report(self._accounts[s], perf_counter())
         while (batch := self._timed(table, batches)) is not None:
+            self.goes_on()
             yield batch
         self._read.add(tp)
         for s in table.slices:
             self._finish(s)
+
+    def goes_on(self) -> None:
+        """See `Listener.goes_on`."""
+        self._check()
 
     def hands_on(self) -> None:
         """Report once when the first records go to the JVM: the work behind the read begins there."""

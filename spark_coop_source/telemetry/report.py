@@ -17,6 +17,9 @@ from coordinator.telemetry import MOST_AT, MOST_KEYS, KeyAt, KeyCost, SliceCost
 MOST_BYTES = 4_096
 """Most bytes of a report; a longer one is dropped."""
 
+HELLO = b"[]"
+"""The first message of a task, which reports nothing: the task is connected."""
+
 _MOST_LISTS = 5 + MOST_KEYS + MOST_AT  # the report, its place, its cost, its keys, its calls, and each of these
 
 

@@ -8,6 +8,9 @@ _MEMBERSHIP = ("tests/coordinator/redis/test_membership.py",)
 _DIFFERENT = ("tests/coordinator/redis/test_settings_that_differ.py",)
 _RECOVERY = ("tests/coordinator/redis/test_recovery.py",)
 _FILTERS = ("tests/coordinator/redis/test_filters.py",)
+_LEAVE = "coordinator/redis/lua/leave.lua"
+_TASK_SERVER = "spark_coop_source/driver/task_server.py"
+_TASKS = ("tests/spark_coop_source/driver/test_task_server.py",)
 
 FAULTS = (
     Fault(
@@ -139,6 +142,64 @@ FAULTS = (
             ),
         ),
         _STORE,
+    ),
+    Fault(
+        "others wait for the whole lease of a member that left in a batch",
+        (Edit(_LEAVE, "if wait ~= '' and its_end then", "if false then"),),
+        _MEMBERSHIP,
+        schedules=60,
+    ),
+    Fault(
+        "a member whose task may read on hands over at once",
+        (
+            Edit(
+                "coordinator/replies.py",
+                "            return cls(None, writers)\n",
+                "            return cls(0, writers)\n",
+            ),
+        ),
+        _MEMBERSHIP,
+        schedules=200,
+    ),
+    Fault(
+        "a polite end leaves evidence against its slices",
+        (Edit(_LEAVE, "redis.call('HDEL', KEYS[9], call.member)\n", ""),),
+        _MEMBERSHIP,
+        schedules=60,
+    ),
+    Fault(
+        "a task reads on after its driver has left",
+        (
+            Edit(
+                "spark_coop_source/telemetry/link.py", "return not connection.recv(1, socket.MSG_PEEK)", "return False"
+            ),
+        ),
+        _TASKS,
+    ),
+    Fault(
+        "a function gets keys after the driver of its task has left",
+        (Edit("spark_coop_source/function/runner.py", "            listener.goes_on()\n", ""),),
+        ("tests/spark_coop_source/function/test_runner.py",),
+    ),
+    Fault(
+        "a task that is cut off counts as stopped",
+        (Edit(_TASK_SERVER, "left = list(self._open.values())", "left = list[str]()"),),
+        _TASKS,
+    ),
+    Fault(
+        "the tasks of a reader that none has reached count as stopped",
+        (Edit(_TASK_SERVER, " if self._unheard and not self._heard else ", " if False else "),),
+        _TASKS,
+    ),
+    Fault(
+        "a task that waits for its function does not say that it is there",
+        (Edit("spark_coop_source/telemetry/link.py", "        self._send(HELLO)\n", ""),),
+        _TASKS,
+    ),
+    Fault(
+        "an attempt that is left of an earlier batch counts when its driver ends",
+        (Edit("spark_coop_source/driver/reader_process.py", "        self._tasks.next_batch()\n", ""),),
+        ("tests/spark_coop_source/driver/test_stream_reader.py",),
     ),
     Fault(
         "a hung driver keeps its ranges as long as its thread beats",

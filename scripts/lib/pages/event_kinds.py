@@ -81,7 +81,11 @@ EVENT_KINDS = (
         "nothing, if the order is kept; otherwise expect the named keys out of order across the growth",
     ),
     EventKind("join", "A member joined. The event names its application and its incarnation."),
-    EventKind("leave", "A member left. Ranges of an unfinished batch wait for the end of its lease."),
+    EventKind(
+        "leave",
+        "A member left. Ranges of an unfinished batch wait some seconds, or for the end of its lease if the event names"
+        " tasks that may still read.",
+    ),
     EventKind(
         "loss",
         "Records were gone before a member read them, and `failOnDataLoss=false` lets the query go on.",

@@ -7,14 +7,16 @@ from typing import cast
 import pytest
 
 from coordinator import verdicts
+from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignors.assignor import Assignment
 from coordinator.key_hash import cuts
 from coordinator.ports import Store
 from coordinator.progress.ownership import Owned, completed
 from coordinator.ranges import WHOLE
+from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.snapshot import read_group
-from coordinator.replies import Caller, Joining, Look
+from coordinator.replies import SETTLE_MS, Caller, Joining, Leaving, Look
 from coordinator.subscription import Topic, TopicPartition
 from store_world import BIG, FIELDS, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
@@ -240,6 +242,59 @@ def test_leaving_keeps_unconfirmed_ranges_until_the_lease_ends(world: World) -> 
     state = read_group(world.client, world.group)
     assert state.owners == {TP: ((upper, "aa.1", "m-1"),)}
     assert state.leases_ms == {"m-1": world.now + SESSION}
+
+
+STOPPED, CUT_OFF = Leaving.of("", 0), Leaving.of("a task on h2 has not stopped", 0)
+
+
+@pytest.mark.parametrize(
+    ("leaving", "ends_ms"),
+    [
+        pytest.param(STOPPED, SETTLE_MS, id="all tasks have stopped: others wait a moment"),
+        pytest.param(Leaving.of("", 1_500), SETTLE_MS - 1_500, id="less if the end took a while already"),
+        pytest.param(Leaving.of("", 9_000), 0, id="never less than nothing"),
+        pytest.param(CUT_OFF, 3 * SETTLE_MS, id="a task may read on: others wait for the lease"),
+    ],
+)
+def test_others_wait_for_unconfirmed_ranges_as_long_as_the_leave_says(
+    world: World, leaving: Leaving, ends_ms: int
+) -> None:
+    """Rule: leave-keeps-unconfirmed. A lease of three times the moment."""
+    world.found()
+    me = world.join()
+    world.store.positions.acquire(me, WANTED)
+    key = GroupKeys(world.group)
+    world.redis.zadd(key.leases, {"m-1": world.now + 3 * SETTLE_MS})
+    world.redis.hset(key.meta, "session_ms", str(3 * SETTLE_MS))
+    assert world.store.members.leave(me, WANTED, leaving) == 1
+    state = read_group(world.client, world.group)
+    assert state.leases_ms == {"m-1": world.now + ends_ms}
+    assert state.leaving == {"m-1"}
+    assert last_events(world.client, world.group, 1)[0].why.endswith(
+        f"wait for the end of the lease: {leaving.writers}"
+    )
+
+
+def test_a_leave_lengthens_no_lease(world: World) -> None:
+    world.found()
+    me = world.join()
+    world.store.positions.acquire(me, WANTED)
+    world.store.members.leave(me, WANTED, STOPPED)
+    assert read_group(world.client, world.group).leases_ms == {"m-1": world.now + SESSION}
+
+
+@pytest.mark.parametrize("unconfirmed", [WANTED, {TP: ()}], ids=["in a batch", "between batches"])
+def test_the_slices_of_a_member_that_left_in_order_are_no_evidence(world: World, unconfirmed: Ranges) -> None:
+    """Rule: strike-needs-evidence. Neither its next life nor another member strikes them."""
+    world.found()
+    me = world.join()
+    world.store.positions.acquire(me, WANTED)
+    world.store.poison.working(me, f"orders 0 {WHOLE} 0-9;")
+    world.store.members.leave(me, unconfirmed, STOPPED)
+    world.now += 2 * SESSION
+    world.store.poison.strike("m-1")
+    world.join(incarnation="i2")
+    assert world.store.poison.strikes() == ()
 
 
 def test_finish_checks_the_hashes_of_every_owner(world: World) -> None:

@@ -5,27 +5,31 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from coordinator.errors import UnknownGroupError
+from coordinator.errors import TaskNotEndedError, UnknownGroupError
 from coordinator.group_state import GroupState
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
 from coordinator.redis.members import RedisMembers
 from coordinator.redis.positions import RedisPositions
 from coordinator.redis.snapshot import read_group
+from coordinator.replies import SETTLE_MS
 from coordinator.subscription import TopicPartition
 from spark_coop_source.driver import reader_process
 from spark_coop_source.driver.reader_process import exit_on_sigterm
 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
 from spark_coop_source.options.options import validate
-from topics import Kafka
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.telemetry.link import TaskLink
+from topics import Kafka, Record
 
 EVERYTHING = ReadAllAvailable()
 
@@ -141,6 +145,46 @@ def test_a_polite_stop_in_a_batch_commits_nothing_and_keeps_ranges_that_tasks_ma
     calls.reader.stop()
     assert (calls.state.stable, calls.state.owners) == (before.stable, before.owners)
     assert calls.state.leases_ms.keys() == before.leases_ms.keys()
+
+
+@pytest.mark.parametrize(
+    ("stops", "least_ms", "most_ms"),
+    [
+        pytest.param(True, -30_000, SETTLE_MS, id="its task has stopped: others wait a moment"),
+        pytest.param(False, 10_000, 45_000, id="its task may read on: others wait for the lease"),
+    ],
+)
+def test_others_wait_for_a_stop_in_a_batch_as_long_as_its_tasks_may_read(
+    calls: Calls,
+    kafka: Kafka,
+    tp: TopicPartition,
+    monkeypatch: pytest.MonkeyPatch,
+    stops: bool,
+    least_ms: int,
+    most_ms: int,
+) -> None:
+    """Rule: leave-keeps-unconfirmed. An attempt that is left of an earlier batch does not count."""
+    monkeypatch.setattr(reader_process, "GONE_S", 0.5)
+    first = calls.batch(calls.reader.initialOffset())
+    with _connected(calls.reader.partitions({}, first)):
+        kafka.produce(tp.topic, [Record(b"6", b"k")])
+        second = calls.batch(first)
+        with _connected(calls.reader.partitions({}, second)) as link:
+            if stops:
+                link.close()
+            calls.reader.stop()
+    (its_end,) = calls.state.leases_ms.values()
+    assert least_ms <= its_end - time.time_ns() // 1_000_000 <= most_ms
+
+
+@contextmanager
+def _connected(planned: Sequence[SlicePartition]) -> Iterator[TaskLink]:
+    """A task that its reader has heard."""
+    to = next(p.report for p in planned if p.report)
+    with TaskLink(to) as link:
+        with pytest.raises(TaskNotEndedError, match="its batch is over"):
+            link.agreed("another", 0)
+        yield link
 
 
 @pytest.mark.parametrize("arrived", [False, True])

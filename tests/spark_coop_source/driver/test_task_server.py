@@ -1,9 +1,11 @@
 """Tasks report costs and ends to the server in the reader process; forged messages are dropped."""
 
 import socket
-from collections.abc import Iterator
-from contextlib import closing
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from dataclasses import replace
+from threading import Thread
 
 import pytest
 
@@ -95,6 +97,87 @@ def test_a_report_after_the_end_of_the_reader_costs_the_task_nothing(receiver: T
             link.send(COST)
             assert not link.connected
     assert receiver.report_to([SLICE]) is None
+
+
+def _read(to: ReportTo, stopped: threading.Event) -> None:
+    """A task that checks its connection before each record."""
+    with TaskLink(to) as link, suppress(TaskNotEndedError):
+        link.send(COST)
+        while not stopped.wait(0.001):
+            link.check()
+
+
+@pytest.fixture
+def task(receiver: TaskServer) -> Iterator[Callable[[], Thread]]:
+    """Start a task that is connected; it ends with the test."""
+    stopped, began = threading.Event(), list[Thread]()
+
+    def start() -> Thread:
+        to = receiver.report_to([SLICE])
+        began.append(Thread(target=_read, args=(to, stopped)))
+        began[-1].start()
+        heard(receiver, 1)
+        return began[-1]
+
+    yield start
+    stopped.set()
+    for each in began:
+        each.join()
+
+
+def test_the_end_of_a_reader_stops_its_tasks_and_knows_that_they_have_stopped(
+    receiver: TaskServer, task: Callable[[], Thread]
+) -> None:
+    """Rule: leave-keeps-unconfirmed."""
+    running = [task(), task()]
+    assert receiver.close(30) == ""
+    assert receiver.close(30) == "", "once more"
+    for each in running:
+        each.join(30)
+        assert not each.is_alive()
+
+
+def test_the_end_of_a_reader_names_the_hosts_of_tasks_that_do_not_stop(receiver: TaskServer) -> None:
+    to = receiver.report_to([SLICE])
+    assert to is not None
+    with TaskLink(to) as cut_off, TaskLink(to) as ended:
+        cut_off.send(COST)
+        ended.send(COST)
+        heard(receiver, 1)
+        ended.close()
+        assert receiver.close(0.1) == "a task on 127.0.0.1 has not stopped, and may still read"
+
+
+def test_nobody_knows_the_tasks_of_a_reader_that_none_has_reached(receiver: TaskServer) -> None:
+    assert receiver.report_to([SLICE]) is not None
+    assert receiver.close(0.1) == "no task has reached this process, so some may still read"
+
+
+def test_a_reader_without_a_batch_has_no_tasks(receiver: TaskServer) -> None:
+    assert receiver.close(0.1) == ""
+
+
+def test_the_next_batch_ends_the_tasks_of_the_last_one(receiver: TaskServer, task: Callable[[], Thread]) -> None:
+    """Of two attempts, the second may read on after the end of the batch: it does not count when the reader ends."""
+    running = task()
+    receiver.next_batch()
+    running.join(30)
+    assert not running.is_alive()
+    assert receiver.close() == ""
+
+
+def test_a_task_that_never_reached_its_driver_reads_on() -> None:
+    with TaskLink(ReportTo("127.0.0.1", 1, 1, KEY)) as link:
+        link.check()
+        assert not link.connected
+
+
+def test_a_task_that_waits_for_its_function_stays_connected(receiver: TaskServer) -> None:
+    """It says at once that it is there: a connection without a message is closed after some seconds."""
+    to = receiver.report_to([SLICE])
+    assert to is not None
+    with TaskLink(to):
+        eventually(lambda: receiver._heard, "the task has said that it is there", 20)
 
 
 TO_5: Ends = {TopicPartition("orders", 0): ((WHOLE, 5),)}

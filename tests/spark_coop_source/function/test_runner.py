@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from arrow_records import ALL, batch, points
-from coordinator.errors import EnvironmentMismatchError, FetchTimeoutError, MapInReadError
+from coordinator.errors import EnvironmentMismatchError, FetchTimeoutError, MapInReadError, TaskNotEndedError
 from coordinator.key_hash import cuts, hash_key, hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
@@ -125,6 +125,29 @@ def test_each_batch_holds_one_slice_so_that_its_cost_is_known() -> None:
     assert [points([out]) for out in (done.batch.records for done in recorder.done)] == [
         [(row["key"], row["n"]) for row in batch.to_pylist()] for batch in out
     ]
+
+
+class Stopped(Listener):
+    """A task that must stop after its second batch, or second key."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def goes_on(self) -> None:
+        if self.given == 2:
+            raise TaskNotEndedError("it stops")
+        self.given += 1
+
+
+@pytest.mark.parametrize(("per_key", "concurrency"), [(False, 1), (True, 1), (True, 3)])
+def test_a_function_gets_nothing_more_in_a_task_that_stops(per_key: bool, concurrency: int) -> None:
+    """Rule: leave-keeps-unconfirmed."""
+    of = function(of_key if per_key else each, per_key=per_key, concurrency=concurrency)
+    batches = [batch([b"a"]), batch([b"b"], first=1), batch([b"c"], first=2)]
+    rows = list[pa.RecordBatch]()
+    with pytest.raises(TaskNotEndedError, match="it stops"):
+        rows.extend(run(of, iter(batches), tables([ALL]), Stopped()))
+    assert {row["key"] for out in rows for row in out.to_pylist()} <= {b"a", b"b"}
 
 
 @pytest.mark.parametrize(("per_key", "concurrency"), [(False, 1), (True, 1), (True, 3)])

@@ -9,9 +9,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kafka import KafkaConsumer
 from kafka.consumer.fetcher import ConsumerRecord
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -23,7 +25,9 @@ from coordinator.subscription import TopicPartition
 from log_fixtures import end, everything, inside, lane, odd_log, offsets, rows, task, whole
 from secure_listener import SecureListener
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema
+from spark_coop_source.driver.task_server import TaskServer
 from spark_coop_source.fetch import consumers
+from spark_coop_source.function.user_function import UserFunction, as_text
 from spark_coop_source.task.partition import Ending, SlicePartition
 from spark_coop_source.task.read import read_slices
 from spark_coop_source.telemetry.report import ReportTo
@@ -292,6 +296,40 @@ def test_a_task_that_cannot_report_its_ends_reads_all_unless_the_driver_waits_fo
     assert list(read_slices(replace(empty, ending=Ending("digest", required=False)))) == []
     with pytest.raises(TaskNotEndedError, match=r"does not answer at 127\.0\.0\.1, port 1\b"):
         list(read_slices(replace(empty, ending=Ending("digest"))))
+
+
+def _of_key(key: object, records: object) -> None:
+    raise AssertionError("it gets a key")
+
+
+def _of_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return (pytest.fail("it gets a batch") for _ in batches)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(None, id="no function"),
+        pytest.param(UserFunction(as_text(_of_key), schema(PLAIN), True, 1), id="keys"),
+        pytest.param(UserFunction(as_text(_of_batches), schema(PLAIN), False, 1), id="batches"),
+    ],
+)
+def test_a_task_hands_over_nothing_more_once_its_driver_has_left(
+    kafka: Kafka, odd: str, monkeypatch: pytest.MonkeyPatch, function: UserFunction | None
+) -> None:
+    """Rule: leave-keeps-unconfirmed. The driver leaves while the task fetches its first records."""
+    server, got = TaskServer([kafka.bootstrap], 1), list[pa.RecordBatch]()
+    of_odd = task(kafka, [whole(odd, 0, 30)])
+    poll = KafkaConsumer.poll
+
+    def left(*arguments: object, **named: object) -> object:
+        server.close()
+        return poll(*arguments, **named)
+
+    monkeypatch.setattr(KafkaConsumer, "poll", left)
+    with pytest.raises(TaskNotEndedError, match="has left its group"):
+        got.extend(read_slices(replace(of_odd, report=server.report_to(of_odd.slices)), function))
+    assert got == []
 
 
 def test_a_task_whose_driver_takes_no_ends_reads_nothing_where_its_batch_requires_them() -> None:
