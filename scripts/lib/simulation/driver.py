@@ -12,6 +12,7 @@ from coordinator.member.decision import LOOK_MS
 from coordinator.progress.ends import ended
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange
+from coordinator.replies import SETTLE_MS
 from coordinator.settings import GroupSettings
 from simulation import failing, pins, promises
 from simulation.batch import Batch
@@ -21,7 +22,7 @@ from simulation.process import Process, offset_of, text_of
 from simulation.sink import Violation
 from simulation.wishes import Wishes
 from simulation.work import Work
-from simulation.world import World
+from simulation.world import SESSION_MS, World
 
 GRANTING = ("acquire", "authorize", "hand_out")
 """The scripts that give a member ranges or a batch."""
@@ -103,10 +104,27 @@ class Driver(Process):
             self._check_role(verb)
         if verb == "finish":
             self._ended_at = seen.state
+        if verb == "leave":
+            self._check_wait()
         if verb == "leave" and self.tasks:  # at once: an old copy may answer before `leave` returns
             end = self._true_end(offset_of(self._planned[-1]))
             if end is not None:
                 promises.kept_what_may_be_written(end, self._before_leaving, seen.state, seen.last_owner)
+
+    def _check_wait(self) -> None:
+        """Others wait for the whole lease only if a task may read on. Nobody strikes the slices of a polite end."""
+        server = self.world.server
+        its_end = server.raw.zscore(server.keys.leases, self.member)
+        if server.raw.hexists(server.keys.working, self.member):
+            raise Violation(f"STRIKE: {self.name} has left, and its slices count as begun")
+        if its_end is None:
+            return
+        server.seen["left in a batch"] += 1
+        left_ms = its_end - server.now_ms
+        if self.writers and left_ms < min(self._lease_ms - server.now_ms, SESSION_MS):
+            raise Violation(f"LATE: {self.name}: {self.writers}, and others may acquire its ranges in {left_ms} ms")
+        if not self.writers and left_ms > SETTLE_MS:
+            raise Violation(f"WAIT: all tasks of {self.name} have stopped, and others wait for {left_ms} ms")
 
     def _check_role(self, verb: str) -> None:
         """A standby acquires nothing."""

@@ -3,6 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import cast
 
 from coordinator.errors import CoopKafkaError
 from coordinator.group_state import STANDBY
@@ -11,7 +12,7 @@ from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.store import store_of
-from coordinator.replies import Joining
+from coordinator.replies import Joining, Leaving
 from coordinator.settings import GroupSettings
 from simulation import failures, pins
 from simulation.actors import Actor, Jvm, Stopped
@@ -24,6 +25,7 @@ from simulation.wishes import Wishes
 from simulation.world import World
 
 HEARTBEAT_MS = 1_000
+_GONE_MS = 3_000
 
 
 class Process(ABC):
@@ -42,6 +44,8 @@ class Process(ABC):
         self.jvm = Jvm()
         self.hangs_since: int | None = None  # the time when its batch met a record that never ends
         self._before_leaving = world.invariants.state  # the state when it began to end
+        self._lease_ms = 0.0  # the end of its lease then
+        self.writers = ""  # tasks that may read on after its end, in words
         store = store_of(ScriptCalls.of(self.line, settings, now=lambda: world.server.now_ms))
         made = Cooperative if world.without_order else Service
         self.service = made(
@@ -95,8 +99,22 @@ class Process(ABC):
         self.ended = why
         if self.heart:
             self.world.scheduler.kill(self.heart)
+        self.writers = self._stop_tasks()
+        self._lease_ms = cast(float, self.world.server.raw.zscore(self.world.server.keys.leases, self.member) or 0)
         self._before_leaving = self.world.invariants.state
-        self.service.leave()
+        self.service.leave(Leaving.of(self.writers, 0))
+
+    def _stop_tasks(self) -> str:
+        """The tasks that may read on after the end of their connections, in words (rule: leave-keeps-unconfirmed)."""
+        if self.tasks and self.wishes.unreached == 1.0:
+            return "no task has reached it"
+        cut_off = [task for task in self.tasks if not task.stop()]
+        until_ms = self.world.scheduler.now_ms + _GONE_MS
+        while any(task.asking for task in self.tasks) and self.world.scheduler.now_ms < until_ms:
+            self.world.scheduler.turn(100)
+        cut_off += [task for task in self.tasks if task.asking]
+        self.world.server.seen["cut off"] += bool(cut_off)
+        return "a task has not stopped" if cut_off else ""
 
     def concurrent(self, log: str) -> None:
         """End, because another driver has written an entry of a log of the checkpoint."""

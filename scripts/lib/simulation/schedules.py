@@ -42,6 +42,7 @@ REACHED = frozenset(
     }
     | {"without order", "handed out again"}
     | {"with joined topics", "joined", "with thousands of offsets"}
+    | {"left in a batch", "cut off"}
     | {"hung", "struck", "on trial", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
     | {
         "CommitBeyondReadError",

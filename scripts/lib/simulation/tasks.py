@@ -3,6 +3,7 @@
 It reports the costs of the slices to its driver, as executors do. Some reports are lost. Where its batch allows it,
 each attempt ends its slices anywhere, and asks the driver for the ends that count. Without its driver it cannot end.
 Some tasks never reach their driver: they read all of their slices, or fail once the driver knows that tasks reach it.
+A polite end of the driver stops it: only what it has read may still be written. A task that is cut off reads on.
 """
 
 from collections import Counter
@@ -31,7 +32,9 @@ from simulation.work import Work, Worker
 from simulation.world import World
 
 T = TypeVar("T")
-_LOST = 0.03
+_LOST, _CUT_OFF = 0.03, 0.2
+_READ_AHEAD = 3
+"""Most records that a task has handed over and Spark has not written."""
 
 
 class Owner(Worker, Protocol):
@@ -77,10 +80,20 @@ class Task:
         self._reaches = not world.chance(driver.wishes.unreached)
         self._world, self._driver, self._slices, self.done = world, driver, slices, False
         self.refused = False  # by its driver: the query fails
+        self.asking = 0  # its driver: so many attempts wait for the answer
+        self._more: int | None = None  # its driver has left: so many records that it has read may still be written
         self.deferred = False  # it ended before the records of some keys
         self.records = [r for _, records in slices for r in records]
         attempts = 2 if world.chance(0.05) else 1  # speculation
         self.actors = [world.spawn_writer(f"{driver.name}'s task", self._write) for _ in range(attempts)]
+
+    def stop(self) -> bool:
+        """Its driver ends the connection; whether it stops. Else it is cut off, and reads on."""
+        if any(actor.alive for actor in self.actors):
+            if self._world.chance(_CUT_OFF):
+                return False
+            self._more = self._world.random.randint(0, _READ_AHEAD)
+        return True
 
     def _write(self) -> None:
         attempt = self._attempt_to_an_end if self._ending else self._attempt
@@ -153,13 +166,16 @@ class Task:
 
     def _asks(self, ask: Callable[[], T]) -> T:
         """The answer of the driver. A task whose driver has ended, or refuses, ends without a result."""
+        self.asking += 1
         try:
-            if self._driver.running:
+            if self._driver.running and self._more is None:
                 answer = ask()
-                if self._driver.running:
+                if self._driver.running and self._more is None:
                     return answer
         except (CoopKafkaError, KeyError):
             self.refused = not self.done
+        finally:
+            self.asking -= 1
         raise GreenletExit
 
     def _work_on(self, s: Slice, records: Sequence[Record], mine: Deferring | None = None) -> bool:
@@ -171,6 +187,10 @@ class Task:
         for record in records:
             if mine and mine.stops(record):
                 continue
+            if self._more is not None:
+                if self._more == 0:
+                    raise GreenletExit
+                self._more -= 1
             at = (KeyAt(record.hash, record.offset, record.offset + 1),) if by_key else ()
             alive = partial(self._report, replace(SliceCost.nothing(s), at=at))
             if by_key:
