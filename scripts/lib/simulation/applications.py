@@ -1,6 +1,7 @@
 """The applications of the group: their checkpoints, the drivers on these, and the ends of drivers."""
 
 from dataclasses import replace
+from random import Random
 
 from coordinator.assignors.assignor import Assignor
 from coordinator.assignors.joined import Joined
@@ -29,6 +30,7 @@ class Applications:
     def __init__(self, world: World) -> None:
         self.world, self.work = world, Work(world)
         self.drivers: list[Driver] = []
+        self._times = Random(f"{world.group} times")  # noqa: S311 - other schedules stay as they were
         self.upgrade = UPGRADED
         self.quiet = False
         self._checkpoints: list[Checkpoint] = []
@@ -146,12 +148,12 @@ class Applications:
             on_error=self.world.on_error,
             longest_delay_ms=LONGEST_DELAY_MS,
             max_deferred_keys=self.world.max_deferred_keys,
-            retention_ms=RETENTION_MS,
+            retention_ms=RETENTION_MS * self._times.choice((1, 1, 1, 3)),
             max_outage_ms=_OUTAGE_MS,
             filter=checkpoint.filter,
             on_state_loss="earliest" if checkpoint.lost or wishes.on_state_loss == "earliest" else "fail",
             fail_on_data_loss=wishes.fail_on_data_loss and not checkpoint.aged,
-            growth_grace_ms=self.world.growth_grace_ms,
+            growth_grace_ms=self.world.growth_grace_ms // self._times.choice((1, 1, 1, 1, 4)),
             tokens=self.world.tokens,
             sharing=wishes.sharing,
             assignors=self._assignors(wishes),

@@ -100,6 +100,8 @@ class Driver(Process):
         promises.no_log_was_cut(verb)
         if verb in GRANTING and seen.state.filter != self.filter.text:
             raise Violation(f"FILTER: {self.name} has {self.filter.text!r}: {verb} beside {seen.state.filter!r}")
+        if verb == "join":
+            self.world.joined_with[self.member] = self.settings
         if verb in ("look", "acquire"):
             self._check_role(verb)
         if verb == "finish":

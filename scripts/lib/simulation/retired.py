@@ -1,6 +1,7 @@
 """A topic of the group that no member reads any more: when Redis forgets it, and when it must not."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 
 import redis
 
@@ -25,15 +26,18 @@ class Retired:
         """The group has positions of it."""
         self._placed_ms = now_ms
 
-    def check(self, now_ms: int) -> None:
-        """Raise `Violation` if it is gone before its retention is over, or gone in part (rule: topic-expiry)."""
+    def check(self, now_ms: int, retentions: Callable[[], Sequence[int]]) -> None:
+        """Raise `Violation` if it is gone before its retention is over, or gone in part (rule: topic-expiry).
+
+        `retentions`: of the members that live. The longest counts (rule: settings-that-differ).
+        """
         if self._placed_ms is None or self._text.hexists(self._keys.topics, RETIRED.topic):
             return
         placed_ms, self._placed_ms = self._placed_ms, None
         if any(self._seen[fault] for fault in _TIME_OR_STATE_JUMPS):
             return
         self._seen["forgotten"] += 1
-        if now_ms - placed_ms < RETENTION_MS:
+        if now_ms - placed_ms < max(retentions(), default=RETENTION_MS):
             raise Violation(f"FORGOTTEN: {RETIRED} after {now_ms - placed_ms} ms")
         if left := self._text.exists(*self._keys.of_topic(RETIRED.topic, [RETIRED])):
             raise Violation(f"FORGOTTEN: {left} keys of {RETIRED} are left")

@@ -12,8 +12,10 @@ import redis
 
 from coordinator.offset_spec import Earliest, Latest
 from coordinator.plan.poison import Strike
+from coordinator.progress.growth import Growth
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
+from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 from simulation import failing
 from simulation.actors import BEGINNING_MS, Actor, Scheduler, VirtualClock
@@ -105,6 +107,7 @@ class World:
         self.server.seen["with joined topics"] += self.joined
         self.server.seen["with thousands of offsets"] += self.wide
         self.started: list[Wishes] = []  # of each driver so far
+        self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
         self.struck_at: dict[Strike, int] = {}
         self.operators: list[Actor] = []
         self._writers: list[Actor] = []
@@ -151,7 +154,7 @@ class World:
         self.invariants.check()
         self._check_filter(before)
         self.standbys.watch()
-        self.retired.check(self.server.now_ms)
+        self.retired.check(self.server.now_ms, lambda: [s.retention_ms for s in self._live_settings()])
         if self.invariants.state is not before:
             failing.counts_on(before, self.invariants.state)
             failing.bounded(before, self.invariants.state, self.server.now_ms)
@@ -165,9 +168,28 @@ class World:
                 self.struck_at[strike] = self.scheduler.now_ms
                 self.server.seen["parked" if strike.parked else "struck"] += 1
         for growth in self.invariants.state.growths:
+            if growth not in before.growths:
+                self._check_grace(growth)
             self.producers.recorded(growth.old, growth.new)
         if not self.producers.founded:
             self.producers.founded = len(self.invariants.base)
+
+    def _live_settings(self) -> list[GroupSettings]:
+        """The settings of the members with a lease."""
+        leases = cast(list[tuple[str, float]], self._text.zrange(self.server.keys.leases, 0, -1, withscores=True))
+        live = (member for member, end_ms in leases if end_ms >= self.server.now_ms)
+        return [self.joined_with[member] for member in live if member in self.joined_with]
+
+    def _check_grace(self, growth: Growth) -> None:
+        """A growth waits for the longest grace of the members (rule: settings-that-differ).
+
+        One that Redis had lost is recorded again as it was.
+        """
+        grace_ms, is_new = growth.until_ms - growth.seen_ms, growth.seen_ms == self.server.now_ms
+        if is_new and grace_ms < max((s.growth_grace_ms for s in self._live_settings()), default=0):
+            raise Violation(f"GRACE: {growth} is shorter than that of a member that lives")
+        if grace_ms < self.growth_grace_ms:
+            self.producers.break_promise()
 
     def _check_filter(self, before: State) -> None:
         """The filter of a group changes only while no other member lives (rule: one-filter)."""
