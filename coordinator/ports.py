@@ -185,15 +185,15 @@ class Positions(Protocol):
         topics: Mapping[str, Topic],
         positions: Offsets,
         *,
-        grace_ms: int | None = None,
+        grace_ms: int = 0,
         founding: str = "",
     ) -> Answer[int]:
         """Write first positions where there are none; how many. With a `nonce`, create the group if it is absent.
 
         Raises `Replaced` if the group has another `founding`, `Recovering` for a caller that names none: it proves
         nothing, and others prove their positions first.
-        A topic with more partitions than recorded has grown. The growth is recorded with its grace. With a grace of
-        None it is not recorded: the caller reads assigned partitions, and does not see a topic grow.
+        A topic with more partitions in Kafka than a member has seen has grown. The growth is recorded with its grace,
+        whichever of its partitions the caller reads.
         """
 
     def acquire(self, caller: Caller, wanted: Ranges, one: Collection[str] = ()) -> Answer[Acquired]:

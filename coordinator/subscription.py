@@ -54,7 +54,13 @@ class Topic:
 
     name: str
     id: str  # Kafka's topic id as text; a re-created topic has another one
-    partitions: tuple[int, ...]  # ascending
+    partitions: tuple[int, ...]  # ascending; of `Assigned`, the assigned ones
+    total: int = 0  # the number of partitions in Kafka, if they are more
+
+    @property
+    def count(self) -> int:
+        """The number of its partitions in Kafka."""
+        return max(self.total, self.partitions[-1] + 1)
 
 
 class Bounds(NamedTuple):

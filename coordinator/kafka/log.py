@@ -262,7 +262,7 @@ def _only_assigned(topics: Mapping[str, Topic], assigned: Assigned) -> dict[str,
     if missing:
         raise unknown_partitions(missing)
     read = {name: tuple(n for n in t.partitions if (name, n) in assigned.partitions) for name, t in topics.items()}
-    return {name: replace(topic, partitions=read[name]) for name, topic in topics.items()}
+    return {name: replace(topic, partitions=read[name], total=topic.count) for name, topic in topics.items()}
 
 
 def _committed(results: Mapping[KafkaTopicPartition, type[errors.KafkaError]]) -> bool:

@@ -230,7 +230,7 @@ class World:
         self,
         topics: Mapping[str, Topic],
         positions: Offsets,
-        grace_ms: int | None,
+        grace_ms: int,
         *,
         create: bool = False,
         founding: str = "",

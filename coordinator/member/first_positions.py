@@ -11,7 +11,7 @@ from coordinator.errors import StateLostError
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.founding import unreadable
 from coordinator.member.kinds import Request
-from coordinator.member.log_view import mirrored_topics, partitions_are_given
+from coordinator.member.log_view import mirrored_topics
 from coordinator.member.mirroring import mirror
 from coordinator.member.proving import Proofs, proofs_of
 from coordinator.member.requests import (
@@ -109,7 +109,11 @@ def place(state: State, seen: Seen, call: Call) -> State:
     owning, nonce, known = state.owning, state.life.nonce, state.owning.acquired.topic_ids
     placed = owning.placed if owning.placed_at == nonce else frozenset()
     placed = frozenset(tp for tp in placed if not known or tp.topic in known)
-    if new := tuple(tp for tp in state.log.partitions if tp not in placed):
+    in_kafka = [TopicPartition(name, p) for name, of in sorted(state.log.topics.items()) for p in range(of.count)]
+    grown = {tp.topic for tp in in_kafka if tp not in placed}
+    if grown:
+        mine = [tp for tp in state.log.partitions if tp.topic in grown]
+        new = tuple(tp for tp in mine if tp not in placed) or tuple(mine)
         stable = seen.of(ReadStable(tuple(sorted({tp.topic for tp in new}))))
         earliest = seen.of(ResolveOffsets(Earliest(), new))
         unknown = [tp for tp in new if tp not in stable]
@@ -122,7 +126,7 @@ def place(state: State, seen: Seen, call: Call) -> State:
         first = {**earliest, **proofs.positions, **stable}
         seen.of(creation(state, {tp: first[tp] for tp in new}, call))
         _assert_more(state, proofs, seen)
-    return replace(state, owning=replace(owning, placed=placed | frozenset(new), placed_at=nonce))
+    return replace(state, owning=replace(owning, placed=placed | frozenset(in_kafka), placed_at=nonce))
 
 
 def prove(state: State, seen: Seen, call: Call) -> Decision:
@@ -150,6 +154,6 @@ def _assert_more(state: State, proofs: Proofs, seen: Seen) -> None:
 
 def creation(state: State, positions: Positions, call: Call, *, create: bool = False) -> Request[str]:
     """Set positions if absent; a late call must not create the group after a loss (rule: create-once)."""
-    grace_ms = None if partitions_are_given(call.setup.subscription) else call.setup.settings.growth_grace_ms
     founding = "" if create else state.life.founding
+    grace_ms = call.setup.settings.growth_grace_ms
     return CreatePositions(state.log.topics, positions, grace_ms, create=create, founding=founding)

@@ -91,6 +91,7 @@ def older_partitions_first(
     state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call
 ) -> tuple[State, OwnedRanges]:
     """The work with ceilings: each hash of a new partition stops where the older ones are not done."""
+    state = _timed(state, seen)
     nonce, active = state.life.nonce, _active(state)
     closed = frozenset(tp for g in active for tp in g.newer)
     if not active:
@@ -99,13 +100,32 @@ def older_partitions_first(
     state, taken = _with_sight(replace(state, growing=replace(state.growing, closed=closed)), older, seen)
     sights = state.growing.sights if taken else ()  # an earlier sight is older than the record of a growth
     if taken:
-        _record(state.growing, [g for g in active if state.owning.looked_at_ms >= g.until_ms and not g.ends], seen)
+        graces = state.growing.graces or {}
+        _record(state.growing, [g for g in active if seen.now_ms >= graces[g.field] and not g.ends], seen)
     positions = _positions(state, older, seen, call)
     over = state.growing.over
     for growth in active:
         work, done = _limited(growth, work, positions, sights)
         over = over | {(growth, nonce)} if done else over
     return replace(state, growing=replace(state.growing, over=over)), work
+
+
+def _timed(state: State, seen: Seen) -> State:
+    """The ends of graces by the clock of this host: a clock of Redis that is set forward ends none early.
+
+    A growth that is new to this process was recorded after its last look: so its whole grace lies ahead. Only for
+    those of its first look the clock of Redis decides how much is left.
+    """
+    known, growths = state.growing.graces, _of_these_topics(state)
+    if known is not None and all(g.field in known for g in growths):
+        return state
+
+    def left(growth: Growth) -> int:
+        whole = growth.until_ms - growth.seen_ms
+        return whole if known is not None else min(whole, max(0, growth.until_ms - state.owning.looked_at_ms))
+
+    graces = {g.field: seen.now_ms + left(g) for g in growths}
+    return replace(state, growing=replace(state.growing, graces=graces | dict(known or {})))
 
 
 def _of_these_topics(state: State) -> list[Growth]:

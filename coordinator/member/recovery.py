@@ -90,4 +90,4 @@ def _unseen(state: State, offsets: mirroring.GroupOffsets, seen: Seen, call: Cal
         return frozenset()
     now = seen.of(ReadRedisTime())
     until = now + call.setup.settings.growth_grace_ms
-    return frozenset(Growth(t, topics[t].id, old, len(topics[t].partitions), now, until) for t, old in grown)
+    return frozenset(Growth(t, topics[t].id, old, len(topics[t].partitions), now, until, late=True) for t, old in grown)

@@ -192,6 +192,7 @@ class Growing:
     topic_ids: Mapping[str, str] = field(default_factory=dict)  # of the topics that the sights are of
     low: Mapping[TopicPartition, Low] = field(default_factory=dict)  # high watermarks; meanwhile there is no sight
     logged: frozenset[Growth] = frozenset()
+    graces: Mapping[str, int] | None = None  # when the grace of each growth ends, by its name; None: before a look
     over: frozenset[tuple[Growth, str]] = frozenset()  # growths that hold nothing back, each at a nonce
     closed: frozenset[TopicPartition] = frozenset()  # new partitions that still wait for older ones
     unnamed: Ranges = field(default_factory=dict)  # of older partitions: no pinned member names them

@@ -43,7 +43,7 @@ PARTITIONS_MAX = 100_000
 """The most partitions of a topic. A larger number in Redis is damage."""
 
 _FIELD = re.compile(rf"(\S+) ({NUMBER}) ({NUMBER})")
-_VALUE = re.compile(rf"(\S+) ({NUMBER}) ({NUMBER})(?: ({NUMBER}(?:,{NUMBER})*))?")
+_VALUE = re.compile(rf"(\S+) (~?)({NUMBER}) ({NUMBER})(?: ({NUMBER}(?:,{NUMBER})*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class Growth:
     seen_ms: int  # of Redis TIME
     until_ms: int  # the end of the grace
     ends: tuple[int, ...] = ()  # the ends of `holding`, read once the grace was over; empty until then
+    late: bool = False  # no member had looked shortly before: the topic may have grown in several steps
 
     @property
     def gated(self) -> bool:
@@ -66,7 +67,12 @@ class Growth:
     @property
     def kept(self) -> bool:
         """Whether key order is promised for all keys: also, no key moves between older partitions."""
-        return self.gated and self.new % self.old == 0
+        return self.gated and self.new % self.old == 0 and not (self.late and self.may_have_steps)
+
+    @property
+    def may_have_steps(self) -> bool:
+        """Whether there are numbers of partitions that the topic may have had in between."""
+        return self.new > self.old + 1
 
     @property
     def older(self) -> tuple[TopicPartition, ...]:
@@ -100,9 +106,11 @@ class Growth:
         """Whose order is promised across the growth."""
         if not self.gated:
             return "partition.growth.grace is 0, so key order across it is not kept"
-        if not self.kept:
+        if self.new % self.old:
             return "not a multiple, so keys that moved between older partitions may be out of order"
-        return "key order across it is kept"
+        if not self.kept:
+            return "seen late, so some keys may be out of order unless it was one step, or steps to multiples"
+        return "key order across it is kept" + (" if it did not grow twice within seconds" * self.may_have_steps)
 
     def __str__(self) -> str:
         return f"topic {self.topic!r} grew from {self.old} to {self.new} partitions; {self.promise}"
@@ -116,7 +124,7 @@ class Growth:
     def value(self) -> str:
         """Its text in Redis."""
         ends = " " + ",".join(map(str, self.ends)) if self.ends else ""
-        return f"{self.topic_id} {self.seen_ms} {self.until_ms}{ends}"
+        return f"{self.topic_id} {'~' * self.late}{self.seen_ms} {self.until_ms}{ends}"
 
     @classmethod
     def parse(cls, field: str, value: str) -> Self:
@@ -124,8 +132,9 @@ class Growth:
         name, text = _FIELD.fullmatch(field), _VALUE.fullmatch(value)
         if not (name and text and 0 < int(name[2]) < int(name[3]) <= PARTITIONS_MAX):
             raise StateFormatError(f"the growth {field!r} is recorded as {value!r}")
-        ends = tuple(map(int, text[4].split(","))) if text[4] else ()
-        growth = cls(name[1], text[1], int(name[2]), int(name[3]), int(text[2]), int(text[3]), ends)
+        ends = tuple(map(int, text[5].split(","))) if text[5] else ()
+        times = int(text[3]), int(text[4])
+        growth = cls(name[1], text[1], int(name[2]), int(name[3]), *times, ends, late=bool(text[2]))
         if ends and len(ends) != len(growth.holding):
             raise StateFormatError(f"the growth {field!r} has {len(ends)} ends of older partitions: {value!r}")
         return growth

@@ -19,7 +19,7 @@ from coordinator.subscription import Topic, TopicPartition
 
 SCHEMA = "1"  # rule: schema-number
 _OF_ANY_SCHEMA = re.compile(r"coop-kafka v(\w+) ")
-_GROWTH, _EPOCH = r"(?: growth=(\d+)-(\d+)@(\d+)-(\d+))?", r"(?: epoch=(\d+))?"
+_GROWTH, _EPOCH = r"(?: growth=(\d+)-(\d+)@(~?\d+)-(\d+))?", r"(?: epoch=(\d+))?"
 _POLICY, _FOUNDING = r"(?: commit=(true|false) fetch=(true|false))?", r"(?: founding=([0-9a-f]+))?"
 _METADATA = re.compile(rf"coop-kafka v{SCHEMA} reset=(\d+) topic=(\S+){_GROWTH}{_EPOCH}{_POLICY}{_FOUNDING}")
 
@@ -37,7 +37,7 @@ def entry(
     offset proves less, so nothing is skipped.
     """
     offset = min(offset, extent.end) if extent else offset
-    grew = f" growth={growth.old}-{growth.new}@{growth.seen_ms}-{growth.until_ms}" if growth else ""
+    grew = f" growth={growth.old}-{growth.new}@{'~' * growth.late}{growth.seen_ms}-{growth.until_ms}" if growth else ""
     under = f" epoch={extent.epoch}" if extent else ""
     return offset, f"coop-kafka v{SCHEMA} reset={reset} topic={topic_id}{grew}{under}"
 
@@ -103,7 +103,10 @@ def extents(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPar
 def growths(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> frozenset[Growth]:
     """The growths of these topics whose new partitions waited for older ones when the mirror was written."""
     found = (x for x in _of_topics(offsets, topics) if x[2][3])
-    return frozenset(Growth(tp.topic, m[2], int(m[3]), int(m[4]), int(m[5]), int(m[6])) for tp, _, m in found)
+    return frozenset(
+        Growth(tp.topic, m[2], int(m[3]), int(m[4]), int(m[5].lstrip("~")), int(m[6]), late=m[5].startswith("~"))
+        for tp, _, m in found
+    )
 
 
 def outgrown(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> Iterator[tuple[str, int]]:

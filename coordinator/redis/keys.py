@@ -16,7 +16,7 @@ coop:v1:{orders}:working               HASH    member -> "topic partition lo-hi 
 coop:v1:{orders}:strikes               HASH    "topic partition lo-hi" -> "struck|parked count from-until ms member"
 coop:v1:{orders}:failing               HASH    "topic partition hash" -> "deferred|parked offset attempts ms error ..."
 coop:v1:{orders}:lanes                 HASH    member -> a line for each of its lanes, as it planned them last
-coop:v1:{orders}:growth                HASH    "<topic> <old> <new count>" -> "<topic id> <seen ms> <until ms>[ <ends>]"
+coop:v1:{orders}:growth                HASH    "<topic> <old> <new>" -> "<topic id> [~]<seen ms> <until ms>[ <ends>]"
 coop:v1:{orders}:stable:<topic>        HASH    partition -> stable offset
 coop:v1:{orders}:end:<topic>           HASH    partition -> log end at last look; at -> ms of Redis TIME
 coop:v1:{orders}:epoch:<topic>         HASH    partition -> "<leader epoch>@<log end under it> reset=<epoch> topic=<id>"

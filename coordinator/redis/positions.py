@@ -47,13 +47,14 @@ class RedisPositions:
         topics: Mapping[str, Topic],
         positions: Offsets,
         *,
-        grace_ms: int | None = None,
+        grace_ms: int = 0,
         founding: str = "",
     ) -> Answer[int]:
         k = self.calls.keys
         per_partition = (x for tp in positions for x in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
-        keys, grace = [k.meta, k.topics, k.events, k.growth, *per_partition], "" if grace_ms is None else str(grace_ms)
-        args, known = (nonce, grace, *_placed(topics, positions)), Caller(founding=founding)
+        keys = [k.meta, k.topics, k.events, k.growth, *per_partition]
+        counts = "".join(f"{name} {topics[name].count};" for name in dict.fromkeys(tp.topic for tp in positions))
+        args, known = (nonce, str(grace_ms), counts, *_placed(topics, positions)), Caller(founding=founding)
         reply = self.calls.run("create_positions", keys, *args, caller=known)
         self.calls.list_group()
         return answer(reply, int(reply["placed"]))

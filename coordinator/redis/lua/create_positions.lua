@@ -1,22 +1,23 @@
 -- Writes first positions of partitions that have none. Creates the group if it does not exist (rule: first-positions).
--- A topic with more partitions than recorded has grown. The script records the growth, once for the group
--- (rule: growth-order).
+-- A topic with more partitions in Kafka than any caller has seen has grown. The script records the growth, once for the
+-- group, whichever of its partitions the caller reads (rule: growth-order).
 -- KEYS meta topics events growth, then segments ics stable of each partition
 -- ARGV[2] nonce of a new group ("": do not create a group, rule: create-once),
---   ARGV[3] partition.growth.grace of the caller in ms ("" if it reads assigned partitions and does not see a growth):
---   the longest of the members counts (rule: settings-that-differ),
---   ARGV[4..] "topic id count partition position" of each partition
+--   ARGV[3] partition.growth.grace of the caller in ms: the longest of the members counts (rule: settings-that-differ),
+--   ARGV[4] "topic count;..." partitions of each topic in Kafka,
+--   ARGV[5..] "topic id count partition position" of each partition
 -- Reply placed: number of partitions with new positions | RECOVERING | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, founding, leases, prelude
-local places = positions_of_arguments(4)
+local places, in_kafka = positions_of_arguments(5), {}
+for topic, count in string.gmatch(ARGV[4], '([^;%s]+) (%d+);') do in_kafka[topic] = count end
 
 local function first_positions()  -- "orders-0 at 5, orders-1 at 7", for an event: of ten partitions
   local shown = {}
-  for i = 4, math.min(#ARGV, 13) do
+  for i = 5, math.min(#ARGV, 14) do
     local topic, _, _, partition, position = unpack(places[i])
     shown[#shown + 1] = topic .. '-' .. partition .. ' at ' .. position
   end
-  return table.concat(shown, ', ') .. (#ARGV > 13 and ', ...' or '')
+  return table.concat(shown, ', ') .. (#ARGV > 14 and ', ...' or '')
 end
 
 if redis.call('EXISTS', META) == 1 then
@@ -30,36 +31,66 @@ else
   if left then return { 'LOST', META .. ' is gone, and ' .. left .. ' is not' } end  -- the group lost part of its state
   create_group(ARGV[2], 'first positions of a new group: ' .. first_positions())
 end
+for i = 5, #ARGV do
+  local topic, field = places[i][1], partitions_seen(places[i][1])
+  require_argument(in_kafka[topic] and check_topic('- ' .. in_kafka[topic], topic, ARGV[4]), 'counts', ARGV[4])
+  check_topic(redis.call('HGET', META, field), field, META)
+end
 local placed = 0
 
-local function grew(topic, id, old, new)
+local LATE_MS = 15000  -- members that look store the log ends of their topics every 10 s
+
+-- Whether no member has looked at the topic shortly before: it may have grown in several steps since.
+local function is_late(stable_key, now)
+  local at = redis.call('HGET', (string.gsub(stable_key, ':stable:', ':end:', 1)), 'at')
+  local gap = at and number(at) and now - tonumber(at)
+  return not gap or gap < 0 or gap > LATE_MS
+end
+
+local function grew(topic, id, old, new, stable_key)
   local now, kept = now_ms(), 'key order across it is kept'
+  local late, may_have_steps = is_late(stable_key, now), tonumber(new) > tonumber(old) + 1
+  if may_have_steps then kept = kept .. ' if it did not grow twice within seconds' end
+  if may_have_steps and late then
+    kept = 'seen late, so some keys may be out of order unless it was one step, or steps to multiples'
+  end
   if tonumber(new) % tonumber(old) ~= 0 then
     kept = 'not a multiple, so keys that moved between older partitions may be out of order'
   end
   local grace = math.max(tonumber(ARGV[3]), tonumber(redis.call('HGET', META, 'grace_ms') or 0))
   if grace == 0 then kept = 'partition.growth.grace is 0, so key order across it is not kept' end
-  redis.call('HSET', KEYS[4], topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. ms(now) .. ' ' .. ms(now + grace))
+  local seen = (late and '~' or '') .. ms(now)
+  redis.call('HSET', KEYS[4], topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. seen .. ' ' .. ms(now + grace))
   event(KEYS[3], 'growth', topic .. ': ' .. old .. ' -> ' .. new .. ' partitions; ' .. kept)
 end
 
-local before = {}  -- topic -> its number of partitions before this call
-for i = 4, #ARGV do
+-- Records a growth since the largest number of partitions that a caller has seen. Without that number, as after a loss of
+-- state, the recorded partitions are all that there were, if the caller reads all that there are.
+local function look_at(topic, id, count, recorded, stable_key)
+  local field, now = partitions_seen(topic), in_kafka[topic]
+  local of, seen = check_topic(redis.call('HGET', META, field), field, META)
+  if of ~= id then seen = recorded and now == count and recorded or nil end
+  if seen and less(seen, now) then grew(topic, id, seen, now, stable_key) end
+  if not seen or of ~= id or less(seen, now) then redis.call('HSET', META, field, id .. ' ' .. now) end
+end
+
+local before, looked = {}, {}  -- topic -> its number of partitions before this call
+for i = 5, #ARGV do
   local topic, id, count, partition, position = unpack(places[i])
-  local segments, ics, stable = KEYS[3 * i - 7], KEYS[3 * i - 6], KEYS[3 * i - 5]
+  local segments, ics, stable = KEYS[3 * i - 10], KEYS[3 * i - 9], KEYS[3 * i - 8]
   local known, partitions = check_topic(redis.call('HGET', KEYS[2], topic), topic, KEYS[2])
   before[topic] = before[topic] or partitions or '0'
   if not known and redis.call('EXISTS', segments) == 1 then
     event(KEYS[3], 'mend', 'topic ' .. topic .. ' was missing in Redis: it was written again, with ' .. count .. ' partitions')
   elseif known == id and less(partition, before[topic]) and redis.call('EXISTS', segments) == 0 then
-    -- A reader of whole topics placed all these partitions. A reader of assigned partitions may add this one now.
-    local had = ARGV[3] ~= '' or redis.call('HEXISTS', stable, partition) == 1
+    -- A reader of assigned partitions may add this one now.
+    local had = redis.call('HEXISTS', stable, partition) == 1
     if had then event(KEYS[3], 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position) end
   end
-  known, partitions = known or id, partitions or '0'
+  if not looked[topic] and (known or id) == id then look_at(topic, id, count, partitions, stable) end
+  known, partitions, looked[topic] = known or id, partitions or '0', true
   redis.call('HDEL', META, unsubscribed(topic))
   if known == id and less(partitions, count) then
-    if partitions ~= '0' and ARGV[3] ~= '' then grew(topic, id, partitions, count) end
     redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)
   end
   if known == id and redis.call('EXISTS', segments) == 0 then

@@ -40,7 +40,7 @@ for i = 3, #ARGV do
   next_key = first + tonumber(keys)
   if redis.call('HEXISTS', KEYS[4], topic) == 1 and over(topic) then
     for k = first, next_key - 1 do redis.call('DEL', KEYS[k]) end
-    redis.call('HDEL', META, unsubscribed(topic))
+    redis.call('HDEL', META, unsubscribed(topic), partitions_seen(topic))
     redis.call('HDEL', KEYS[4], topic)
     delete_fields(KEYS[6], topic)
     delete_fields(KEYS[7], topic)

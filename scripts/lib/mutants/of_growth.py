@@ -5,7 +5,46 @@ from mutants.fault import Edit, Fault
 _GROWTH, _GROWING = "coordinator/progress/growth.py", "coordinator/member/growing.py"
 _ORDER = ("tests/coordinator/progress/test_growth_order.py",)
 
+_CREATE, _SCRIPT = "coordinator/redis/lua/create_positions.lua", ("tests/coordinator/redis/test_growth.py",)
+
 FAULTS = (
+    Fault(
+        "a member with `assign` hides a growth",
+        (
+            Edit(
+                _CREATE,
+                "if seen and less(seen, now) then grew",
+                "if seen and now == count and less(seen, now) then grew",
+            ),
+        ),
+        _SCRIPT,
+    ),
+    Fault(
+        "a partition that nobody assigned before counts as a growth",
+        (Edit(_CREATE, "  if of ~= id then seen = recorded", "  if of ~= id or recorded then seen = recorded"),),
+        _SCRIPT,
+    ),
+    Fault(
+        "a member tells nobody of partitions that it does not read",
+        (Edit("coordinator/member/first_positions.py", "range(of.count)]", "of.partitions]"),),
+        ("tests/coordinator/member/test_first_positions.py",),
+    ),
+    Fault(
+        "a growth that was seen late promises the order of all keys",
+        (Edit(_CREATE, "return not gap or gap < 0 or gap > LATE_MS", "return false"),),
+        _SCRIPT,
+    ),
+    Fault(
+        "the clock of Redis ends a grace",
+        (
+            Edit(
+                _GROWING,
+                "if seen.now_ms >= graces[g.field] and not g.ends]",
+                "if state.owning.looked_at_ms >= g.until_ms and graces and not g.ends]",
+            ),
+        ),
+        ("tests/coordinator/member/test_growing.py",),
+    ),
     Fault(
         "new partitions go by a low watermark of an older one",
         (Edit(_GROWING, "    if unsure(low):\n", "    if not low and unsure(low):\n"),),

@@ -202,7 +202,7 @@ def test_starting_offsets_of_a_new_group__are_resolved_as_the_user_wrote_them() 
     )
 
 
-def test_partitions_of_assign__a_growth_is_not_recorded() -> None:
+def test_partitions_of_assign__a_growth_is_recorded_too() -> None:
     decision = decided(
         first_positions,
         NEW,
@@ -210,7 +210,7 @@ def test_partitions_of_assign__a_growth_is_not_recorded() -> None:
         (ReadGroupOffsets(), {TP: (42, "")}),
         (ReadStatus(), None),
         (ResolveOffsets(Latest(), (TP,)), {TP: 100}),
-        (CreatePositions({"orders": ORDERS}, {TP: 42}, None, create=True), FOUNDING),
+        (CreatePositions({"orders": ORDERS}, {TP: 42}, GRACE_MS, create=True), FOUNDING),
     )
     assert decision.outcome == Return(None)
 
@@ -289,6 +289,23 @@ def test_partitions_that_were_placed_at_this_nonce__are_not_placed_again() -> No
     state = joined(log=GROWN_LOG, owning=placed(TP))
     asked: Answer = ReadStable(("orders",)), {}
     assert decided(follow, state, call(), asked) == asks(state, ResolveOffsets(Earliest(), (TP1,)))
+
+
+WIDE = replace(LOG, topics={"orders": replace(ORDERS, total=2)})
+
+
+def test_a_topic_has_more_partitions_than_those_of_assign__tell_the_group() -> None:
+    """Whoever sees a growth records it, also if it does not read the new partitions."""
+    state = joined(log=WIDE, owning=placed(TP))
+    create = CreatePositions(WIDE.topics, {TP: 42}, GRACE_MS)
+    answers: tuple[Answer, ...] = (
+        (ReadStable(("orders",)), {TP: 42}),
+        (ResolveOffsets(Earliest(), (TP,)), {TP: 0}),
+        (create, 0),
+    )
+    assert decided(follow, state, call(), *answers) == asks(state, LookAtGroup())
+    state = joined(log=WIDE, owning=placed(TP, TP1))
+    assert decided(follow, state, call()) == asks(state, LookAtGroup())
 
 
 def test_after_a_loss_of_state__all_partitions_are_placed_again() -> None:

@@ -93,6 +93,7 @@ def test_available_now_with_a_growth__older_partitions_end_a_little_later(growth
         pytest.param(GROWTH, True, id="order is kept"),
         pytest.param(replace(GROWTH, until_ms=5), False, id="no grace"),
         pytest.param(replace(GROWTH, old=2, new=3), False, id="no multiple: a warning"),
+        pytest.param(replace(GROWTH, new=4, late=True), False, id="seen late: a warning"),
     ],
 )
 def test_a_growth_is_seen_first__one_line(growth: Growth, info: bool) -> None:
@@ -176,7 +177,8 @@ def looked(position: int, mark: int = 100) -> tuple[Answer, ...]:
 
 def test_the_older_partition_has_not_passed_any_sight__the_new_one_waits() -> None:
     growing = limited(grown(10), pieces(10, 0), *looked(10))
-    assert growing == Growing((Sight(0, ENDS, {TP: 100}),), 1, IDS, closed=frozenset({TP1}))
+    graces = {GROWTH.field: NOW + 1}
+    assert growing == Growing((Sight(0, ENDS, {TP: 100}),), 1, IDS, closed=frozenset({TP1}), graces=graces)
 
 
 def test_the_older_partition_has_passed_a_sight__the_new_one_is_read_up_to_its_end_then() -> None:
@@ -205,7 +207,8 @@ def test_a_watermark_is_lower_than_before__no_sight_and_no_record(growth: Growth
     """The older partition is done up to 80, and has records up to 100: the new one waits for them."""
     earlier = Sight(0, {TP: 100, TP1: 20}, {TP: 100})
     growing = limited(grown(80, growth, sights=(earlier,), number=1), pieces(80, 0), *looked(80, 80))
-    assert growing == Growing((earlier,), 1, IDS, {TP: Low(-1, NOW)}, closed=frozenset({TP1}))
+    graces = {GROWTH.field: NOW + growth.until_ms - NOW}
+    assert growing == Growing((earlier,), 1, IDS, {TP: Low(-1, NOW)}, closed=frozenset({TP1}), graces=graces)
 
 
 def test_a_watermark_is_lower_than_before_after_the_grace__up_to_the_recorded_end() -> None:
@@ -262,6 +265,33 @@ def test_the_grace_is_over__record_the_ends_of_the_older_partitions() -> None:
     limited(grown(10, due), pieces(10, 0), marks, record, *rest)
 
 
+FORWARD_MS = 3_600_000
+
+
+def test_the_clock_of_redis_is_set_forward__the_grace_goes_on() -> None:
+    """This process has seen the growth before: its own clock shows how long that is ago."""
+    state = grown(10, graces={GROWTH.field: NOW + 1})
+    state = replace(state, owning=replace(state.owning, looked_at_ms=NOW + FORWARD_MS))
+    assert decided(limit, state, call(), looked(10)[0]) == asks(state, ReadAssignment())
+    assert decided(limit, state, call(), looked(10)[0], now_ms=NOW + 1).effects[0].kind is RecordGrowths
+
+
+def test_the_clock_of_redis_is_set_forward_before_the_growth_is_seen__its_whole_grace_lies_ahead() -> None:
+    """It was recorded after the last look of this process."""
+    state = grown(10, graces={})
+    state = replace(state, owning=replace(state.owning, looked_at_ms=NOW + FORWARD_MS))
+    whole = GROWTH.until_ms - GROWTH.seen_ms
+    assert decided(limit, state, call(), looked(10)[0], now_ms=NOW) == asks(state, ReadAssignment())
+    growing = limited(state, pieces(10, 0), *looked(10))
+    assert growing.graces == {GROWTH.field: NOW + whole}
+
+
+def test_the_clock_of_redis_is_set_back__the_grace_is_no_longer_than_it_was() -> None:
+    state = grown(10)
+    state = replace(state, owning=replace(state.owning, looked_at_ms=NOW - FORWARD_MS))
+    assert limited(state, pieces(10, 0), *looked(10)).graces == {GROWTH.field: NOW + GROWTH.until_ms - GROWTH.seen_ms}
+
+
 def test_the_grace_is_not_over__record_nothing() -> None:
     state = grown(10)
     assert decided(limit, state, call(), looked(10)[0]) == asks(state, ReadAssignment())
@@ -282,7 +312,8 @@ def test_a_growth_that_is_over__is_not_looked_at_again() -> None:
     state = grown(
         10, over, over=frozenset({(over, NONCE)}), sights=(Sight(0, {}, {}),), number=1, closed=frozenset({TP1})
     )
-    assert limited(state, pieces(10, None)) == Growing((), 1, IDS, over=frozenset({(over, NONCE)}))
+    graces = {over.field: NOW + 1}
+    assert limited(state, pieces(10, None)) == Growing((), 1, IDS, over=frozenset({(over, NONCE)}), graces=graces)
 
 
 def test_over_before_a_loss_of_state__look_again() -> None:

@@ -14,7 +14,7 @@ from coordinator.member.kinds import Request
 from coordinator.member.limits import Limits
 from coordinator.member.reading import limit
 from coordinator.member.requests import Grant, ReadHighWatermarks, ReadReach
-from coordinator.member.state import Pace, Reading, State, Strikes
+from coordinator.member.state import Growing, Pace, Reading, State, Strikes
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Owned
@@ -48,7 +48,7 @@ ALLOWED = Allowance({TP: (GRANTED,)}, (QUOTA,), Cutting(4))
 
 def test_first__the_cost_model_limits_the_batch() -> None:
     decision = decided(limit, owns(), call(), (grant(PIECE, anew=((TP, WHOLE),)), ALLOWED))
-    assert decision == Decision(owns(reading=limited(owns(), GRANTED)))
+    assert decision == Decision(owns(reading=limited(owns(), GRANTED), growing=Growing(graces={})))
 
 
 def test_nothing_has_changed__compute_nothing() -> None:

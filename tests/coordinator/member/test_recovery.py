@@ -207,7 +207,7 @@ def test_a_growth_without_a_record__waits_for_a_grace_from_now() -> None:
         (ReadResetEpoch(), 0),
         (ReadRedisTime(), 7_000),
     )
-    growth = Growth("orders", "id-1", 1, 2, 7_000, 8_000)
+    growth = Growth("orders", "id-1", 1, 2, 7_000, 8_000, late=True)
     request = Recover(str(LOST), 0, {"orders": GROWN}, {TP: 15, TP1: None}, (growth,))
     assert decision == asks(lost(log=GROWN_LOG), request)
 

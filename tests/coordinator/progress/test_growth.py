@@ -1,6 +1,7 @@
 """Partition growth: how far a new partition may be read, so that a key that moved there stays in order."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -130,6 +131,9 @@ def test_a_partition_that_a_sight_did_not_see_is_not_read_by_it() -> None:
         pytest.param(Growth("t", "i", 2, 3, 0, 1), False, id="no multiple: keys move between older partitions too"),
         pytest.param(Growth("t", "i", 4, 6, 0, 1), False, id="half more is no multiple"),
         pytest.param(Growth("t", "i", 2, 4, 7, 7), False, id="without a grace the rule is off"),
+        pytest.param(Growth("t", "i", 2, 4, 0, 1, late=True), False, id="seen late: it may have been 3 in between"),
+        pytest.param(Growth("t", "i", 1, 4, 0, 1, late=True), False, id="seen late: likewise"),
+        pytest.param(Growth("t", "i", 1, 2, 0, 1, late=True), True, id="seen late, but there is no number in between"),
     ],
 )
 def test_order_of_all_keys_is_promised_across_multiples_only(growth: Growth, kept: bool) -> None:
@@ -140,7 +144,18 @@ def test_order_of_all_keys_is_promised_across_multiples_only(growth: Growth, kep
 @pytest.mark.parametrize(
     ("growth", "gated", "promise"),
     [
-        pytest.param(GROWN, True, "key order across it is kept", id="a multiple"),
+        pytest.param(
+            GROWN, True, "key order across it is kept if it did not grow twice within seconds", id="a multiple"
+        ),
+        pytest.param(
+            replace(GROWN, late=True),
+            True,
+            "seen late, so some keys may be out of order unless it was one step, or steps to multiples",
+            id="a multiple, seen late",
+        ),
+        pytest.param(
+            replace(GROWN, old=1, new=2, late=True), True, "key order across it is kept", id="one step at most"
+        ),
         pytest.param(
             Growth("t", "i", 2, 3, 0, 1),
             True,

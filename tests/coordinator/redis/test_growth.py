@@ -16,18 +16,19 @@ ON_EACH_SERVER = True
 
 THIRD = TopicPartition("orders", 2)
 GRACE = 600_000
+NOT_ALL = "not a multiple, so keys that moved between older partitions may be out of order"
 
 
 def topic_of(partitions: int, topic_id: str = "id-1") -> dict[str, Topic]:
     return {"orders": Topic("orders", topic_id, tuple(range(partitions)))}
 
 
-def place(world: World, partitions: int, *tps: TopicPartition, grace_ms: int | None = GRACE) -> None:
+def place(world: World, partitions: int, *tps: TopicPartition, grace_ms: int = GRACE) -> None:
     world.store.positions.create("", topic_of(partitions), dict.fromkeys(tps, 0), grace_ms=grace_ms)
 
 
-def grown(world: World, old: int, new: int, grace_ms: int = GRACE) -> Growth:
-    return Growth("orders", "id-1", old, new, world.now, world.now + grace_ms)
+def grown(world: World, old: int, new: int, grace_ms: int = GRACE, *, late: bool = True) -> Growth:
+    return Growth("orders", "id-1", old, new, world.now, world.now + grace_ms, late=late)
 
 
 @pytest.fixture
@@ -52,6 +53,40 @@ def test_a_growth_is_recorded_when_it_is_first_seen_and_no_more(founded: World) 
     founded.now += 5_000
     place(founded, 6, TopicPartition("orders", 3))
     assert founded.store.positions.growths() == (first, grown(founded, 3, 6))
+
+
+@pytest.mark.parametrize(
+    ("ago_ms", "late"),
+    [(None, True), (0, False), (15_000, False), (15_001, True), (-1, True)],
+    ids=["never", "now", "a little ago", "too long ago", "the clock was set back"],
+)
+@pytest.mark.parametrize(
+    ("old", "new", "prompt", "seen_late"),
+    [
+        pytest.param(1, 2, "key order across it is kept", "key order across it is kept", id="no number in between"),
+        pytest.param(
+            1,
+            4,
+            "key order across it is kept if it did not grow twice within seconds",
+            "seen late, so some keys may be out of order unless it was one step, or steps to multiples",
+            id="a multiple",
+        ),
+        pytest.param(2, 5, NOT_ALL, NOT_ALL, id="no multiple"),
+    ],
+)
+def test_a_growth_is_late_if_no_member_looked_shortly_before(
+    world: World, ago_ms: int | None, late: bool, old: int, new: int, prompt: str, seen_late: str
+) -> None:
+    tps = [TopicPartition("orders", p) for p in range(new)]
+    world.store.positions.create("aa", topic_of(old), dict.fromkeys(tps[:old], 0), grace_ms=GRACE)
+    if ago_ms is not None:
+        world.now -= ago_ms
+        world.store.positions.report_ends({TP: 5}, {})
+        world.now += ago_ms
+    place(world, new, *tps)
+    assert world.store.positions.growths() == (grown(world, old, new, late=late),)
+    assert world.events("growth") == [f"orders: {old} -> {new} partitions; {seen_late if late else prompt}"]
+    assert str(world.store.positions.growths()[0]).endswith(seen_late if late else prompt)
 
 
 def test_nothing_is_mended_where_partitions_are_new(world: World) -> None:
@@ -80,10 +115,48 @@ def test_the_grace_is_that_of_the_member_that_saw_it_first(founded: World) -> No
     assert not founded.store.positions.growths()[0].kept
 
 
-def test_a_member_with_assign_sees_no_growth(founded: World) -> None:
-    place(founded, 2, OTHER, grace_ms=None)
+def assigned(world: World, nonce: str, total: int, *tps: TopicPartition) -> None:
+    """A member with `assign` places its partitions of a topic that has more."""
+    topics = {"orders": Topic("orders", "id-1", tuple(tp.partition for tp in tps), total)}
+    world.store.positions.create(nonce, topics, dict.fromkeys(tps, 0), grace_ms=GRACE)
+
+
+@pytest.mark.parametrize("reads", [(TP,), (OTHER,), (TP, OTHER)], ids=["older", "newer", "all"])
+def test_a_member_with_assign_records_a_growth(founded: World, reads: tuple[TopicPartition, ...]) -> None:
+    assigned(founded, "", 2, *reads)
+    seen = grown(founded, 1, 2)
+    assert founded.store.positions.growths() == (seen,)
+    founded.now += 5_000
+    place(founded, 2, OTHER)
+    assert founded.store.positions.growths() == (seen,)
+
+
+def test_partitions_that_nobody_assigned_before_are_no_growth(world: World) -> None:
+    assigned(world, "aa", 3, TP)
+    assert world.store.members.partition_counts() == {"orders": 1}, "nobody is assigned the others"
+    assigned(world, "", 3, THIRD)
+    place(world, 3, TP, OTHER, THIRD)
+    assert world.store.positions.growths() == ()
+    assert world.events("mend") == []
+    assigned(world, "", 4, THIRD)
+    assert world.store.positions.growths() == (grown(world, 3, 4),)
+
+
+def test_a_group_that_does_not_know_how_many_partitions_it_has_seen(founded: World) -> None:
+    """As after a recovery: only a member that reads all partitions tells a growth from new assignments."""
+    founded.redis.hdel(GroupKeys(founded.group).meta, "partitions orders")
+    assigned(founded, "", 3, OTHER)
     assert founded.store.positions.growths() == ()
-    assert founded.store.members.partition_counts() == {"orders": 2}
+    founded.redis.hdel(GroupKeys(founded.group).meta, "partitions orders")
+    place(founded, 3, THIRD)
+    assert founded.store.positions.growths() == (grown(founded, 2, 3),)
+
+
+def test_a_member_with_an_older_view_records_nothing(founded: World) -> None:
+    place(founded, 3, OTHER, THIRD)
+    assigned(founded, "", 2, OTHER)
+    place(founded, 3, OTHER, THIRD)
+    assert founded.store.positions.growths() == (grown(founded, 1, 3),)
 
 
 def test_a_topic_that_was_created_again_did_not_grow(founded: World) -> None:

@@ -109,6 +109,9 @@ end
 -- The field of `meta` that holds the time since when no member subscribes to a topic (rule: topic-expiry).
 local function unsubscribed(topic) return 'unsubscribed ' .. topic end
 
+-- The field of `meta` that holds the largest number of partitions of a topic that a member has seen in Kafka, with its id.
+local function partitions_seen(topic) return 'partitions ' .. topic end
+
 local function fill(key, flat)  -- writes {field, value, ...} of any length to the hash at `key`
   for i = 1, #flat, 500 do redis.call('HSET', key, unpack(flat, i, math.min(i + 499, #flat))) end
 end
