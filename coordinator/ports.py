@@ -22,7 +22,7 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import Growth, Segments
-from coordinator.progress.ownership import Facts, Ownership
+from coordinator.progress.ownership import Fact, Facts, Ownership
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
@@ -103,6 +103,10 @@ class Log(Protocol):
 
     def close(self) -> None:
         """Drop the connections."""
+
+
+Proof = int | tuple[Fact, ...] | None
+"""Of a partition: its position; facts of a part of its hashes, of a process that has read it; or None."""
 
 
 class Members(Protocol):
@@ -254,11 +258,13 @@ class Positions(Protocol):
         why: str,
         reset: int,
         topics: Mapping[str, Topic],
-        proven: Mapping[TopicPartition, int | None],
+        proven: Mapping[TopicPartition, Proof],
         growths: Sequence[Growth] = (),
         policy: Policy | None = None,
-    ) -> None:
+    ) -> bool:
         """Recover from a loss of state, at `nonce` (rule: recover-by-proof). Does nothing if that was done already.
+
+        True: nothing was recovered yet, since others may prove the rest of a partition (rule: proofs-add-up).
 
         `proven` are positions of the reset epoch `reset`. If it is newer than the one in Redis, positions in Redis
         prove nothing. `growths` are recorded if Redis has none of that name. The

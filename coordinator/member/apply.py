@@ -20,7 +20,7 @@ from coordinator.errors import CoopKafkaError, KafkaAccessError, StateFormatErro
 from coordinator.member.inbox import Inbox, Reach
 from coordinator.member.kinds import Kind, Request
 from coordinator.plan.packing import Task
-from coordinator.ports import Log, Offsets, Store
+from coordinator.ports import Log, Offsets, Proof, Store
 from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, Extents, parsed
@@ -261,14 +261,17 @@ class World:
         why: str,
         reset: int,
         topics: Mapping[str, Topic],
-        proven: Mapping[TopicPartition, int | None],
+        proven: Mapping[TopicPartition, Proof],
         growths: Sequence[Growth],
         policy: Policy | None = None,
         founding: str = "",
-    ) -> None:
-        """Begin again after a loss of state, at proven positions and a new nonce; `founding` is that of the proofs."""
-        caller = replace(caller, founding=founding)
-        self.store.positions.recover(caller, self.settings.tokens(4), why, reset, topics, proven, growths, policy)
+    ) -> bool:
+        """Begin again after a loss of state, at proven positions and a new nonce; True: proofs of others are missing.
+
+        `founding` is that of the proofs.
+        """
+        caller, nonce = replace(caller, founding=founding), self.settings.tokens(4)
+        return self.store.positions.recover(caller, nonce, why, reset, topics, proven, growths, policy)
 
     # -- the cost model ----------------------------------------------------------------------------
 

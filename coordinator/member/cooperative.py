@@ -44,6 +44,8 @@ from coordinator.subscription import TopicPartition
 def look(state: State, seen: Seen, call: Call) -> Decision:
     """Read the positions of all partitions. Raises 88 or 89 if policies forbid sharing (rule: sharing-policies)."""
     state = place(state, seen, call)
+    if state.life.verdict:
+        return Decision(state, (), LookAgain())
     looked = seen.of(HandOut(dict.fromkeys(state.log.partitions, 0), 0, 0))
     state = mirroring.mirror_policy(state, seen, looked.policy)
     obeying.refuse_demands(looked.policy, state.log.topics, call)

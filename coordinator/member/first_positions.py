@@ -7,7 +7,6 @@ Redis decides, then Kafka's own group offsets, then the starting offsets. A posi
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from coordinator.errors import StateLostError
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.founding import unreadable
 from coordinator.member.kinds import Request
@@ -104,7 +103,7 @@ def place(state: State, seen: Seen, call: Call) -> State:
 
     After a loss of state it sees all partitions first: an older copy of the group may not know them. The group may have
     forgotten a topic while this member slept (rule: topic-expiry). A partition that this process has read, and whose
-    position nothing proves, is a loss: on.state.loss decides.
+    position nothing proves for all hashes, is a loss: the state then holds the verdict, and the caller begins again.
     """
     owning, nonce, known = state.owning, state.life.nonce, state.owning.acquired.topic_ids
     placed = owning.placed if owning.placed_at == nonce else frozenset()
@@ -119,10 +118,8 @@ def place(state: State, seen: Seen, call: Call) -> State:
         unknown = [tp for tp in new if tp not in stable]
         proofs = proofs_of(state, unknown, seen, call) if unknown else Proofs({})
         if proofs.missing and call.setup.settings.on_state_loss == "fail":
-            raise StateLostError(
-                f"Redis does not know the position of {proofs.missing[0]}, which this query has read, and nothing "
-                "proves one for all of its keys"
-            )
+            lost = Lost(f"Redis does not know the position of {proofs.missing[0]}, which this query has read")
+            return replace(state, life=replace(state.life, verdict=lost))
         first = {**earliest, **proofs.positions, **stable}
         seen.of(creation(state, {tp: first[tp] for tp in new}, call))
         _assert_more(state, proofs, seen)

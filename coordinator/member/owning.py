@@ -38,6 +38,8 @@ def report_topics(state: State, seen: Seen, call: Call) -> Decision:
 def follow(state: State, seen: Seen, call: Call) -> Decision:
     """Acquire and release towards the assignment, as far as that is possible now."""
     state = place(state, seen, call)
+    if state.life.verdict:
+        return Decision(state, (), LookAgain())
     state, look, effects = look_at_group(state, seen, call)
     if look is None:
         return Decision(state, effects, LookAgain())

@@ -35,8 +35,13 @@ def proofs_of(state: State, partitions: Collection[TopicPartition], seen: Seen, 
     facts = facts_of_these_logs(state, seen) if known.by_key and known.reset == reset else {}
     proven = mirroring.proven(partitions, mirror, facts)
     positions = {tp: position for tp, position in proven.items() if position is not None}
-    read = {tp for tp in known.lanes if known.reset == reset and _is_of(state, tp)}
-    return Proofs(positions, tuple(sorted((read & {*partitions}) - positions.keys())))
+    return Proofs(positions, tuple(sorted((read(state, reset) & {*partitions}) - positions.keys())))
+
+
+def read(state: State, reset: int) -> frozenset[TopicPartition]:
+    """The partitions that this process has read at this reset epoch, of topics that exist."""
+    known = state.evidence.known
+    return frozenset(tp for tp in known.lanes if known.reset == reset and _is_of(state, tp))
 
 
 def facts_of_these_logs(state: State, seen: Seen) -> Facts:

@@ -13,10 +13,10 @@ from dataclasses import replace
 from functools import reduce
 
 from coordinator.assignment.policies import Policy
-from coordinator.member.decision import Call, Decision, LookAgain, Seen
+from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Seen
 from coordinator.member.founding import of_proofs, unreadable
 from coordinator.member.log_view import mirrored_topics, partitions_are_given
-from coordinator.member.proving import facts_of_these_logs, mirrored
+from coordinator.member.proving import facts_of_these_logs, mirrored, read
 from coordinator.member.requests import (
     Log,
     ReadGroupOffsets,
@@ -50,14 +50,18 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     proves = state.evidence.known.by_key and state.evidence.known.reset == reset  # a slice proves no position
     facts = facts_of_these_logs(state, seen) if proves else {}
     mirror, cut = mirrored(in_force, topics, seen)  # also of partitions that other members read
-    if isinstance(verdict, Absent) and settings.fail_on_data_loss and (mine := cut.keys() & {*state.log.partitions}):
-        raise data_loss.error(cut[min(mine)])
-    proven = mirroring.proven(sorted({*state.log.partitions, *mirror}), mirror, facts)
+    if isinstance(verdict, Absent) and settings.fail_on_data_loss and (own := cut.keys() & {*state.log.partitions}):
+        raise data_loss.error(cut[min(own)])
+    mine = read(state, reset)
+    proven = mirroring.proven(sorted({*state.log.partitions, *mirror, *mine}), mirror, facts)
     if settings.on_state_loss == "earliest":
         earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))
         proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}
     growths = _growths(state, offsets, seen, call)
-    seen.of(Recover(str(verdict), reset, topics, proven, growths, _policy(state, offsets), founding))
+    parts = {tp: facts.get(tp, ()) for tp in mine if proven[tp] is None}
+    proofs = {tp: parts.get(tp, position) for tp, position in proven.items()}
+    if seen.of(Recover(str(verdict), reset, topics, proofs, growths, _policy(state, offsets), founding)):
+        return Decision(state, (), LookAgain(RETRY_MS))  # others may prove the rest
     extents = {tp: x for tp, x in mirroring.extents(in_force, topics).items() if tp not in cut}
     life = replace(state.life.rejoining(), verdict=None)
     owning = replace(state.owning, placed=frozenset(), growths=growths)  # unproven partitions are placed anew

@@ -25,6 +25,7 @@ coop:v1:{orders}:owners:<topic>:<p>    HASH    "lo-hi" -> "<lane epoch> <member>
 coop:v1:{orders}:ics:<topic>:<p>       HASH    "lo-hi" -> "53-60 71-71"
 coop:v1:{orders}:handed:<topic>:<p>    HASH    "120-159" -> "<lane epoch> <member>"
 coop:v1:{orders}:reserved:<topic>:<p>  HASH    "40-44 lo-hi ..." -> "<member>/<worker> held|parked|ended until <ms> ..."
+coop:v1:{orders}:proofs                HASH    "topic partition" -> "lo-hi position;..." of a recovery that waits
 coop:v1:{orders}:chosen                STRING  exists while a new member is about to join this replica set
 coop:v1:{orders}:events                STREAM  what happened to the group, and why
 coop:v1:{orders}:history               STREAM  each micro-batch: member, rows, bytes, seconds, lanes, slowest lane
@@ -81,6 +82,7 @@ class GroupKeys:
     failing = _Fixed()
     lanes = _Fixed()
     growth = _Fixed()
+    proofs = _Fixed()
     chosen = _Fixed()
     events = _Fixed()
     history = _Fixed()
@@ -130,7 +132,7 @@ class GroupKeys:
         return self._key("reserved", tp.topic, tp.partition)
 
     def all(self, partitions: Iterable[TopicPartition]) -> list[str]:
-        """Every key that the group can have, for those partitions, except those of its members and `chosen`."""
+        """Every key that the group can have, for those partitions, except those of members, `proofs` and `chosen`."""
         tps = sorted(partitions)
         topics = sorted({tp.topic for tp in tps})
         per_topic = [k for t in topics for k in self._of_topic(t)]

@@ -10,7 +10,7 @@ from coordinator.assignment.policies import Policy, policy_of
 from coordinator.assignment.rebalance import union
 from coordinator.group_state import KnownTopic
 from coordinator.group_texts import offsets_at
-from coordinator.ports import NO_EXTENTS, Offsets
+from coordinator.ports import NO_EXTENTS, Offsets, Proof
 from coordinator.progress.ends import Ends, text_of
 from coordinator.progress.ends import parsed as parsed_ends
 from coordinator.progress.failing import FailingRecord
@@ -52,7 +52,7 @@ class RedisPositions:
     ) -> Answer[int]:
         k = self.calls.keys
         per_partition = (x for tp in positions for x in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
-        keys = [k.meta, k.topics, k.events, k.growth, *per_partition]
+        keys = [k.meta, k.topics, k.events, k.growth, *per_partition, k.proofs]
         counts = "".join(f"{name} {topics[name].count};" for name in dict.fromkeys(tp.topic for tp in positions))
         args, known = (nonce, str(grace_ms), counts, *_placed(topics, positions)), Caller(founding=founding)
         reply = self.calls.run("create_positions", keys, *args, caller=known)
@@ -163,17 +163,19 @@ class RedisPositions:
         why: str,
         reset: int,
         topics: Mapping[str, Topic],
-        proven: Mapping[TopicPartition, int | None],
+        proven: Mapping[TopicPartition, Proof],
         growths: Sequence[Growth] = (),
         policy: Policy | None = None,
-    ) -> None:
+    ) -> bool:
         k = self.calls.keys
         fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
-        keys = [*fixed, k.growth, k.working, k.policy, *self._progress_keys(proven)]
+        keys = [*fixed, k.growth, k.working, k.policy, *self._progress_keys(proven), k.proofs]
         grew = "".join(f"{growth.field}|{growth.value};" for growth in growths)
         policies = "-" if policy is None else "".join(f"{name} {value};" for name, value in policy.fields.items())
-        args = nonce, why, str(reset), grew, policies
-        self.calls.run("recover", keys, *args, *_placed(topics, proven), caller=caller)
+        parts = {f"{tp.topic} {tp.partition}": _parts_text(of) for tp, of in proven.items() if isinstance(of, tuple)}
+        whole = {tp: position if isinstance(position, int) else None for tp, position in proven.items()}
+        args = nonce, why, str(reset), grew, policies, json.dumps(parts)
+        return "waits" in self.calls.run("recover", keys, *args, *_placed(topics, whole), caller=caller)
 
     @sound
     def reset_epoch(self) -> int:
@@ -242,6 +244,11 @@ def _fact_texts(offset: StreamOffset, facts: Facts) -> list[str]:
         + "".join(f"{f.hashes} {f.epoch} {f.done};" if f.epoch else f"{f.hashes} {f.done} ;" for f in of_tp)
         for tp, of_tp in facts.items()
     ]
+
+
+def _parts_text(facts: Iterable[Fact]) -> str:
+    """The positions of some hashes, as scripts read them."""
+    return "".join(f"{f.hashes} {f.position};" for f in facts)
 
 
 def _placed(topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int | None]) -> list[str]:

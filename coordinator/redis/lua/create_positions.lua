@@ -1,7 +1,7 @@
 -- Writes first positions of partitions that have none. Creates the group if it does not exist (rule: first-positions).
 -- A topic with more partitions in Kafka than any caller has seen has grown. The script records the growth, once for the
 -- group, whichever of its partitions the caller reads (rule: growth-order).
--- KEYS meta topics events growth, then segments ics stable of each partition
+-- KEYS meta topics events growth, then segments ics stable of each partition, then proofs (rule: proofs-add-up)
 -- ARGV[2] nonce of a new group ("": do not create a group, rule: create-once),
 --   ARGV[3] partition.growth.grace of the caller in ms: the longest of the members counts (rule: settings-that-differ),
 --   ARGV[4] "topic count;..." partitions of each topic in Kafka,

@@ -5,16 +5,18 @@
 -- Proofs of an older reset epoch do not count. If the proofs are of a newer reset epoch, Redis is from before a reset.
 -- Its own positions prove nothing then.
 -- KEYS meta leases topics events batches leaving applications targets assignment growth working policy,
---   then owners segments ics stable of each partition
+--   then owners segments ics stable of each partition, then proofs
 -- ARGV[2] new nonce, ARGV[3] why, ARGV[4] reset epoch of the proofs,
 --   ARGV[5] "topic old new|id seen until[ end,...];..." growths that the caller knows,
 --   ARGV[6] "name value;..." policies that are proven, "-" if none are (rule: policies-survive),
---   ARGV[7..] "topic id count partition position" of each partition, "-" for no proof
+--   ARGV[7] JSON {"topic partition": "lo-hi position;..."} of partitions that the caller proves in part,
+--   ARGV[8..] "topic id count partition position" of each partition, "-" for no proof of all its hashes
 -- Keeps the founding. If Redis lost it, it is the caller's; without any it is the new nonce (rule: one-founding).
--- Reply OK | UNPROVEN partition | REPLACED | SCHEMA. Does nothing if another member has recovered the group already.
+-- Reply OK, with waits: a partition, while others may prove the rest of it | UNPROVEN partition | REPLACED | SCHEMA
+-- Does nothing if another member has recovered the group already.
 -- Uses arguments, damage, events, ownership, policies, prelude, progress
 local bad = lost()
-local places = positions_of_arguments(7)
+local places = positions_of_arguments(8)
 check_reset(ARGV[4])
 if bad and (bad[1] == 'SCHEMA' or bad[1] == 'REPLACED') then return bad end
 if bad and bad[1] == 'ABSENT' then check_kinds() end
@@ -22,10 +24,40 @@ local reset = redis.call('HGET', META, 'reset_epoch') or '0'
 local newer, older = less(reset, ARGV[4]), less(ARGV[4], reset)
 local survived, any_loss = redis.call('EXISTS', META) == 1, false
 
+-- Proofs of several members add up (rule: proofs-add-up). They wait outside of the positions, which always tile.
+--   member 1  |####------------|      member 2  |----############|      both  |################|
+local PROOFS, parts = KEYS[#KEYS], cjson.decode(ARGV[7])
+local known, flat = {}, redis.call('HGETALL', PROOFS)
+for i = 1, #flat, 2 do known[flat[i]] = flat[i + 1] end
+if call.founding ~= '' and (known.founding or '') ~= '' and known.founding ~= call.founding then
+  return { 'REPLACED', known.founding }
+end
+local void = known.reset and less(known.reset, ARGV[4])  -- of before a reset
+if void then known = {} end
+if known.reset and less(ARGV[4], known.reset) then parts = {} end
+local waiting, unproven = {}, nil
+
+-- The segments of a partition, of what waits and what the caller proves; nil while a part of them is missing.
+local function added_up(name)
+  local whole = { { lo = '0000000000000000', hi = '7fffffffffffffff' } }
+  local segments, text, all = {}, {}, true
+  for _, p in ipairs(overlay(overlay(whole, from_text(known[name] or '')), from_text(parts[name] or ''))) do
+    local one, other = p.left.right and p.left.right.a, p.right and p.right.a
+    local position = one or other
+    if one and other and less(one, other) then position = other end
+    require_argument(not position or is_position(position), 'position', position or '')
+    all = all and position
+    segments[#segments + 1] = { lo = p.lo, hi = p.hi, position = position, ics = NOTHING }
+    if position then text[#text + 1] = p.lo .. '-' .. p.hi .. ' ' .. position .. ';' end
+  end
+  if #text > 0 then waiting[name] = table.concat(text) end
+  return all and segments or nil
+end
+
 -- One partition: the record of its topic, its stable offset, and its losses.
 local function state_of_partition(i)
   local topic, id, count, partition, position = unpack(places[i])
-  local k = 4 * i - 15
+  local k = 4 * i - 19
   local recorded, recorded_count = check_topic(redis.call('HGET', KEYS[3], topic), topic, KEYS[3])
   local there, stable = redis.call('EXISTS', KEYS[k + 1]) == 1, redis.call('HGET', KEYS[k + 3], partition)
   local owned = redis.call('EXISTS', KEYS[k]) == 1
@@ -36,7 +68,7 @@ local function state_of_partition(i)
   -- Neither a stable offset nor an owner shows that the group read the partition. `create_positions` places it later.
   local never_read = survived and not stable and not owned and (new_topic or new_partition)
   -- The caller proves a position, and no later reset made the proof void: the group has read the partition.
-  local proven = position ~= '-' and not older
+  local proven = (position ~= '-' or parts[topic .. ' ' .. partition]) and not older
   -- Redis lost the record of the topic and kept the positions.
   local lost_topic = there and not recorded
   -- Redis has no positions. That is no loss only if the group never read the partition and the caller proves no position.
@@ -47,10 +79,10 @@ local function state_of_partition(i)
     stable = stable, loss = lost_topic or lost_positions }
 end
 
-for i = 7, #ARGV do any_loss = any_loss or state_of_partition(i).loss end
+for i = 8, #ARGV do any_loss = any_loss or state_of_partition(i).loss end
 if not bad and not newer and not any_loss then return reply() end
 local placed, lost_by, counts = {}, {}, {}  -- counts: of topics with new partitions, the number of the others
-for i = 7, #ARGV do
+for i = 8, #ARGV do
   local p = state_of_partition(i)
   local topic, id, count, partition, recorded, missing, k = p.topic, p.id, p.count, p.partition, p.recorded, p.missing, p.k
   -- Redis recorded an earlier topic of this name. Proofs and its stable offset do not count; `recreate` follows later.
@@ -62,21 +94,34 @@ for i = 7, #ARGV do
     check(number(p.stable), partition .. ' of ' .. KEYS[k + 3])
     if position == '-' or less(position, p.stable) then position = p.stable end
   end
-  if position == '-' and missing and not p.never_read then return { 'UNPROVEN', topic .. '-' .. partition } end
-  if position == '-' and missing then counts[topic] = p.recorded_count end
-  if position ~= '-' or not missing then
+  local added
+  if position == '-' and missing and not p.never_read then
+    added = added_up(topic .. ' ' .. partition)
+    if not added then unproven = unproven or topic .. '-' .. partition end
+  end
+  if position == '-' and missing and not added then counts[topic] = p.recorded_count end
+  if position ~= '-' or added or not missing then
     local keys = { owners = KEYS[k], segments = KEYS[k + 1], ics = KEYS[k + 2], stable = KEYS[k + 3] }
     local proof = (position == '-' or of_another) and '0' or position
     local whole = { lo = '0000000000000000', hi = '7fffffffffffffff', position = proof, ics = NOTHING }
     placed[#placed + 1] = { keys = keys, topic = topic, id = id, count = (newer or not recorded) and count,
-      partition = partition, segments = missing and { whole } or raised(keys, { whole }) }
+      partition = partition, segments = added or (missing and { whole }) or raised(keys, { whole }) }
   end
+end
+if unproven then
+  local until_ms = known['until'] or ms(now_ms() + tonumber(call.session))
+  if not next(waiting) or tonumber(until_ms) <= now_ms() then return { 'UNPROVEN', unproven } end
+  waiting['until'], waiting.reset, waiting.founding = until_ms, known.reset or ARGV[4], call.founding
+  if void then redis.call('DEL', PROOFS) end
+  for field, value in pairs(waiting) do redis.call('HSET', PROOFS, field, value) end
+  redis.call('PEXPIRE', PROOFS, ms(2 * tonumber(call.session)))
+  return { 'OK', 'waits', unproven }
 end
 for _, p in ipairs(placed) do
   note_ranges_of_owners(lost_by, p.keys.owners)
   if counts[p.topic] and not less(p.partition, counts[p.topic]) then counts[p.topic] = string.format('%d', p.partition + 1) end
 end
-redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[11])
+redis.call('DEL', PROOFS, KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[11])
 redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
 redis.call('HSETNX', META, 'founding', call.founding ~= '' and call.founding or ARGV[2])

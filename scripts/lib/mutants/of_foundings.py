@@ -5,6 +5,7 @@ from mutants.fault import Edit, Fault
 _SCRIPTS = ("tests/coordinator/redis/test_one_founding.py",)
 _MEMBERS = ("tests/coordinator/member/test_replaced_groups.py",)
 _STEPS = ("tests/coordinator/member/test_founding.py",)
+_ADDED = ("tests/coordinator/redis/test_proofs_add_up.py",)
 _PROOFS = ("tests/coordinator/member/test_proving.py",)
 
 FAULTS = (
@@ -82,8 +83,46 @@ FAULTS = (
     ),
     Fault(
         "a partition that its reader proves in part begins at earliest",
-        (Edit("coordinator/member/proving.py", "tuple(sorted((read & {*partitions}) - positions.keys()))", "()"),),
+        (
+            Edit(
+                "coordinator/member/proving.py",
+                "tuple(sorted((read(state, reset) & {*partitions}) - positions.keys()))",
+                "()",
+            ),
+        ),
         _PROOFS,
+    ),
+    Fault(
+        "of two proofs of one hash the lower one counts",
+        (
+            Edit(
+                "coordinator/redis/lua/recover.lua",
+                "if one and other and less(one, other) then",
+                "if one and other and less(other, one) then",
+            ),
+        ),
+        _ADDED,
+    ),
+    Fault(
+        "a group is created while proofs wait",
+        (Edit("coordinator/redis/positions.py", "*per_partition, k.proofs]", "*per_partition, k.chosen]"),),
+        _ADDED,
+    ),
+    Fault(
+        "proofs of before a reset add up with later ones",
+        (Edit("coordinator/redis/lua/recover.lua", "if void then known = {} end", ""),),
+        _ADDED,
+    ),
+    Fault(
+        "proofs of one member do not wait for those of others",
+        (
+            Edit(
+                "coordinator/redis/lua/recover.lua",
+                "if not next(waiting) or tonumber(until_ms) <= now_ms() then",
+                "if true then",
+            ),
+        ),
+        _ADDED,
     ),
     Fault(
         "a recovery leaves out topics that the member does not read",

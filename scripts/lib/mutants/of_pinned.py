@@ -130,7 +130,13 @@ FAULTS = (
     ),
     Fault(
         "a recovery forgets the partitions of other members",
-        (Edit("coordinator/member/recovery.py", "sorted({*state.log.partitions, *mirror})", "state.log.partitions"),),
+        (
+            Edit(
+                "coordinator/member/recovery.py",
+                "sorted({*state.log.partitions, *mirror, *mine})",
+                "state.log.partitions",
+            ),
+        ),
         ("tests/coordinator/member/test_recovery.py",),
     ),
     Fault(

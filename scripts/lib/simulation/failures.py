@@ -54,16 +54,16 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
             expected = seen["retention"] > 0
             checkpoint.aged = True
         case _:
-            expected = _of_others(world, checkpoint, error)
+            expected = _of_rights_or_filters(world, checkpoint, error)
     seen[type(error).__name__] += 1
     if not expected:
         raise Violation(f"ERROR: the driver on {checkpoint.name} failed: {error}")
 
 
-def _of_others(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> bool:
-    """Whether this is an expected error of the mirror, or of filters.
+def _of_rights_or_filters(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> bool:
+    """Whether this is an expected error of the mirror or of filters.
 
-    The operator then ends the unfinished batch with its own filter.
+    After one of filters, the operator ends the unfinished batch with its own filter.
     """
     if isinstance(error, KafkaAccessError):
         return world.server.seen["mirror"] > 0

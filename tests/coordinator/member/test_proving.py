@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.errors import DataLossError, StateLostError
-from coordinator.member.decision import Decision, LookAgain
+from coordinator.errors import DataLossError
+from coordinator.member.decision import RETRY_MS, Decision, LookAgain
 from coordinator.member.evidence import Evidence
 from coordinator.member.first_positions import place, prove
 from coordinator.member.recovery import recover
@@ -27,7 +27,7 @@ from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.mirror import entry
 from coordinator.subscription import Topic, TopicPartition
 from coordinator.verdicts import Absent, Lost, Recovering
-from states import LEFT, LIFE, ORDERS, TP, Answer, call, decided, end_of, fails, joined, owned, refused
+from states import LEFT, LIFE, ORDERS, TP, Answer, call, decided, end_of, fails, joined, like, owned, refused
 
 OTHER, BILLS = TopicPartition("bills", 0), Topic("bills", "id-7", (0, 1))
 READ = Evidence(end_of(10, 20), owned())
@@ -67,10 +67,19 @@ def test_a_partition_that_nobody_has_read__the_beginning_of_its_log() -> None:
     placed(joined(owning=Owning()), (ReadGroupOffsets(), None), created(0))
 
 
-def test_a_partition_of_which_this_process_proves_a_part_only__refuse() -> None:
+def test_a_partition_of_which_this_process_proves_a_part_only__a_loss() -> None:
     state = joined(evidence=HALF, owning=Owning())
     decision = placed(state, (ReadGroupOffsets(), {}))
-    assert decision == Decision(state, (), fails(StateLostError, "orders-0, which this query has read"))
+    assert isinstance(decision, Decision)
+    assert decision.state.life.verdict == like(Lost, "Redis does not know the position of orders-0, which this query")
+    assert decision.state.owning.placed == frozenset()
+
+
+def test_proofs_of_others_are_missing__wait_and_recover_again() -> None:
+    state = refused(GONE, LIFE, evidence=HALF)
+    request = Recover("gone", 0, {"orders": ORDERS}, {TP: HALF.facts[TP]}, ())
+    answers: tuple[Answer, ...] = (ReadGroupOffsets(), {}), (ReadResetEpoch(), 0), (request, True)
+    assert decided(recover, state, call(), *answers) == Decision(state, (), LookAgain(RETRY_MS))
 
 
 def test_a_part_only_and_on_state_loss_is_earliest__the_beginning_of_its_log() -> None:

@@ -23,9 +23,11 @@ from coordinator.member.requests import (
 )
 from coordinator.member.state import LogView, Mirrored, Owning, State
 from coordinator.offset_spec import Earliest
+from coordinator.ports import Proof
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.mirror import GroupOffsets, entry
+from coordinator.progress.ownership import Fact
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Assigned
 from coordinator.verdicts import Absent, Lost
@@ -116,11 +118,11 @@ def test_absent__recover_too() -> None:
         pytest.param({TP: entry(15, 0, "id-1")}, Evidence(end_of(10, 20)), 15, id="the higher one"),
         pytest.param({TP: entry(15, 0, "id-0")}, Evidence(), None, id="a mirror of another topic id"),
         pytest.param({TP: (15, "of a plain consumer")}, Evidence(), None, id="not a mirror"),
-        pytest.param({}, Evidence(end_of(10, 20, LEFT)), None, id="an offset of part of the hash space"),
+        pytest.param({}, Evidence(end_of(10, 20, LEFT)), (Fact(LEFT, 10),), id="in part: an offset of some hashes"),
         pytest.param({}, Evidence(end_of(topic_ids={"orders": "id-0"})), None, id="an offset of another topic id"),
     ],
 )
-def test_lost__a_position_is_proven_by(mirror: GroupOffsets, evidence: Evidence, position: int | None) -> None:
+def test_lost__a_position_is_proven_by(mirror: GroupOffsets, evidence: Evidence, position: Proof) -> None:
     assert recovered(mirror, lost(evidence=evidence)).arguments["proven"] == {TP: position}
 
 

@@ -1,16 +1,18 @@
 """A group that was lost or deleted and then created anew: members of the earlier one end. On real servers."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
 
 from coordinator.errors import KafkaAccessError, StateLostError
+from coordinator.key_hash import cuts
 from coordinator.offset_spec import Latest
 from coordinator.progress.mirror import foundings
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import TopicPartition
+from coordinator.subscription import Assigned, TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
 from kafka_logs import Through
 from streams import keyed
@@ -119,3 +121,33 @@ def test_the_founding_is_the_first_nonce_and_outlives_later_ones(members: Group,
     meta = members.state.meta
     assert meta["founding"] == first
     assert meta["nonce"] != first
+
+
+def test_pinned_queries_prove_the_halves_of_a_partition_and_go_on(members: Group, tp: TopicPartition) -> None:
+    unmirrored = Unmirrored(members.log())
+    lower, upper = (
+        members.service(Assigned({tp: (half,)}, pinned=True), log=unmirrored, application=f"a{n}")
+        for n, half in enumerate(cuts(2))
+    )
+    ends = {}
+    for half in (lower, upper):
+        half.first_positions()
+        ends[half] = batch(half, StreamOffset(members.name))
+    founding = members.state.meta["founding"]
+    members.lose_everything()
+    with ThreadPoolExecutor(2) as pool:
+        again = [pool.submit(half.next_offset, end, UNLIMITED) for half, end in ends.items()]
+        assert [one.result(20) for one in again] == [None, None], "nothing is read twice"
+    assert members.state.stable == {tp: 5}
+    assert members.state.meta["founding"] == founding
+    assert members.events.count("recover") == 1
+
+
+def test_a_half_that_nobody_proves_ends_the_query_after_a_session(members: Group, tp: TopicPartition) -> None:
+    unmirrored = Unmirrored(members.log())
+    lower = members.service(Assigned({tp: (cuts(2)[0],)}, pinned=True), log=unmirrored)
+    lower.first_positions()
+    end = batch(lower, StreamOffset(members.name))
+    members.lose_everything()
+    with pytest.raises(StateLostError, match=f"{tp.topic}-0"):
+        lower.next_offset(end, UNLIMITED)
