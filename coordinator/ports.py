@@ -120,8 +120,11 @@ class Members(Protocol):
         Raises `OtherFilter` or `OtherOrdering` while any member of a group with another filter or ordering lives.
         """
 
-    def heartbeat(self, caller: Caller) -> Answer[None]:
-        """Renew the lease. Push the expiry of all keys of the group, including topics of other members."""
+    def heartbeat(self, caller: Caller, *, reading: bool = False) -> Answer[None]:
+        """Renew the lease. Push the expiry of all keys of the group, including topics of other members.
+
+        `reading`: a task of an authorised batch may read. The clock of the batch runs just as long (rule: batch-clock).
+        """
 
     def forget(self, caller: Caller, topics: Collection[str]) -> Answer[tuple[TopicPartition, ...]]:
         """Delete those of `topics` that no live member has subscribed to for `retention_ms`: their partitions.

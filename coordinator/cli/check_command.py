@@ -6,7 +6,7 @@ import typer
 
 from coordinator.cli import documents, wording
 from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
-from coordinator.cli.printing import counted, print_lines
+from coordinator.cli.printing import counted, print_lines, seconds
 from coordinator.cli.progress_bar import waiting
 from coordinator.errors import GroupError, StoreError
 from coordinator.operations.group_health import Health, Limits, Status, health, unreadable
@@ -51,5 +51,6 @@ def _line(found: Health) -> str:
     if found.state is not None:
         works = f"{counted(found.working or 0, 'member')} {'works' if found.working == 1 else 'work'}"
         age = "-" if found.age_s is None else f"{'>' if found.age_at_least else ''}{found.age_s:.0f} s"
-        parts.append(f"{found.state}, {works}, lag {'-' if found.lag is None else found.lag}, age {age}")
+        recovers = f", recovers, {seconds(found.recovering_ms)} left" if found.recovering_ms else ""
+        parts.append(f"{found.state}{recovers}, {works}, lag {'-' if found.lag is None else found.lag}, age {age}")
     return ": ".join([*parts, *(["; ".join(found.reasons)] if found.reasons else [])])

@@ -187,7 +187,7 @@ def _about(group: GroupView) -> Iterator[str]:
     made = ", without order" if group.ordering == "none" else made
     yield f"Group {group.group!r}: {group.state}{made}"
     if group.recovering_ms:
-        yield f"Recovering from a loss of state; ends in {seconds(group.recovering_ms)}"
+        yield f"Recovers from a loss of state, {seconds(group.recovering_ms)} left"
     if group.reset:
         yield f"Reset epoch {group.reset}"
     if group.policy:

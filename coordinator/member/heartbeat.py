@@ -1,4 +1,4 @@
-"""Decisions of the heartbeat thread: which slices to report, and when to warn. Pure.
+"""Decisions of the heartbeat thread: whether a batch is read, which slices to report, and when to warn. Pure.
 
 It reads the state of the member, which the main thread replaces, and remembers only its own reports.
 """
@@ -38,6 +38,12 @@ def unreported_work(pulse: Pulse, state: State, slices: Iterable[Slice]) -> tupl
     return None if work == pulse.working or not state.life.nonce else work
 
 
+def reads(state: State, *, all_ended: bool) -> bool:
+    """Whether a task of an authorised batch may read (rule: batch-clock). `all_ended`: all tasks told their ends."""
+    batch = state.batch
+    return batch is not None and batch.granted is not None and not batch.ended and not all_ended
+
+
 def outage_line(
     pulse: Pulse, error: RedisUnavailableError, what: str, now_ms: int, settings: GroupSettings
 ) -> tuple[Pulse, Request[bool] | None]:
@@ -50,10 +56,12 @@ def outage_line(
     return replace(pulse, away=(since, now_ms)), line
 
 
-def long_batch(pulse: Pulse, state: State, now_ms: int, settings: GroupSettings) -> tuple[Pulse, Request[bool] | None]:
-    """The log line of a batch that takes too long, once: if it hangs, no other thread can report it."""
+def long_batch(
+    pulse: Pulse, state: State, now_ms: int, settings: GroupSettings, *, all_ended: bool = False
+) -> tuple[Pulse, Request[bool] | None]:
+    """The log line of a batch that is read for too long, once: if it hangs, no other thread can report it."""
     batch = state.batch
-    began = batch.began_ms if batch and batch.under_way else None
+    began = batch.began_ms if batch and reads(state, all_ended=all_ended) else None
     if began is None or began == pulse.warned_of_ms or now_ms - began <= settings.longest_ms:
         return pulse, None
     line = Log(

@@ -1,6 +1,6 @@
 """Reports of tasks on the batch under way. Several threads of a reader process change them, so each call takes a lock.
 
-    heartbeat thread    receive(costs, now_ms), under_way(now_ms)
+    heartbeat thread    receive(costs, now_ms), under_way(now_ms), all_ended
     threads of tasks    agreed(digest, task), agree(digest, task, ends)
     main thread         begin(end, tasks) when Spark takes the tasks, receive(costs, now_ms), end() and ends(end) once
                         it is in the sink
@@ -111,6 +111,13 @@ class Inbox:
         """No task connects to this process any more."""
         with self._lock:
             self._reach = Reach.NONE
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether every task of the batch under way has ended here."""
+        with self._lock:
+            batch = self._batch if self._under_way else None
+            return batch is not None and len(batch.ends) == len(batch.tasks)
 
     @property
     def reach(self) -> Reach:

@@ -8,14 +8,15 @@
     FILTER       or is of the same query: then the query ends
     ORDERING
     HELD         a member reads pinned ranges of this one               `pinned.held`
-    REJOIN       join again                                             `join`
+    REJOIN       assert positions, join again                           `join`
 
-Steps of every call, in this order. Pure.
+Steps of every call, in this order. Between two calls, the heartbeat thread joins again (`rejoining`). Pure.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from coordinator import verdicts
 from coordinator.assignment.assignment_text import fields_of
@@ -36,7 +37,7 @@ from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
 from coordinator.member.state import State
 from coordinator.quoting import quoted
-from coordinator.replies import Joining
+from coordinator.replies import Joined, Joining
 from coordinator.settings import GroupSettings
 
 FIRST_CONTACT_MS = 5_000
@@ -177,13 +178,30 @@ def join(state: State, seen: Seen, call: Call) -> Decision:
             "belong to one query",
             "name all topics of copartition in the option subscribe; or run the driver on Linux, with /proc readable",
         )
-    answer = seen.of(Join(life.nonce_before, joining(state, call)))
-    joined = replace(life, nonce=answer.seen.nonce, nonce_before=answer.seen.nonce, seq=answer.seen.seq)
-    joined = replace(joined, founding=answer.seen.founding, joined_at=answer.joined_at)
-    life = replace(joined, lease_end_ms=answer.lease_end_ms, verdict=None, other=None)
+    *asserting, joins = rejoining(state, call)
+    for request in asserting:
+        seen.of(request)
+    return Decision(joined(state, seen.of(joins)))
+
+
+def rejoining(state: State, call: Call) -> tuple[Request[Any], ...]:
+    """The requests of a join, the last of which is the join itself.
+
+    A member that joins again asserts its positions first: then a recovery has heard it (rule: recovering-session).
+    """
+    life, facts = state.life, state.evidence.facts
+    asserting = (Claim(state.evidence.known, facts),) if life.nonce_before and facts else ()
+    return (*asserting, Join(life.nonce_before, joining(state, call)))
+
+
+def joined(state: State, answer: Joined) -> State:
+    """The state after a join."""
+    life = replace(state.life, nonce=answer.seen.nonce, nonce_before=answer.seen.nonce, seq=answer.seen.seq)
+    life = replace(life, founding=answer.seen.founding, joined_at=answer.joined_at)
+    life = replace(life, asserted_at=None, lease_end_ms=answer.lease_end_ms, verdict=None, other=None)
     targets = state.pace.targets and (answer.targets or state.pace.targets)
     owning = replace(state.owning, topics=frozenset(state.log.topics))
-    return Decision(replace(state, life=life, owning=owning, pace=replace(state.pace, targets=targets)))
+    return replace(state, life=life, owning=owning, pace=replace(state.pace, targets=targets))
 
 
 def joining(state: State, call: Call) -> Joining:

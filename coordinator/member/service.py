@@ -5,7 +5,8 @@
     tasks             before every batch, first run or replay: the parts of it that are still owned, packed into tasks
     leave             frees confirmed ranges
 
-The heartbeat thread calls `heartbeat` and `receive` only: it reads the state, and writes to queues.
+The heartbeat thread calls `heartbeat` and `receive` only: it reads the state, and writes to queues. Between two calls
+of Spark it also joins again.
 """
 
 import logging
@@ -45,6 +46,7 @@ from coordinator.member.kinds import Request
 from coordinator.member.query import Query, Steps
 from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReportWorking, Seal
 from coordinator.member.state import NOT_ACQUIRED, State
+from coordinator.member.turns import refused
 from coordinator.plan.failing_keys import Records, by_partition, room
 from coordinator.plan.poison import singly
 from coordinator.progress.ends import Ends
@@ -172,19 +174,46 @@ class Service(Query):
 
     def heartbeat(self) -> None:
         """One heartbeat: renew the lease, report the slices under way, warn of a long batch."""
-        if self.state.life.nonce:
-            self._once(Heartbeat(), "heartbeat")
+        if self.state.life.nonce and not isinstance(self.state.life.verdict, verdicts.Fenced):
+            self._try(self._renew, "heartbeat")
         work = heartbeat.unreported_work(self._pulse, self.state, self._inbox.under_way(self._clock.now_ms()))
         if work and self.setup.settings.ordering == "key":
             reported = self._once(ReportWorking(work[0]), "heartbeat")
             self._pulse = replace(self._pulse, working=work if reported else heartbeat.NOT_KNOWN)
-        self._pulse, line = heartbeat.long_batch(self._pulse, self.state, self._clock.now_ms(), self.setup.settings)
+        all_ended, now_ms = self._inbox.all_ended, self._clock.now_ms()
+        self._pulse, line = heartbeat.long_batch(
+            self._pulse, self.state, now_ms, self.setup.settings, all_ended=all_ended
+        )
         self._show(line)
+
+    def _renew(self) -> None:
+        """Renew the lease. After a recovery join again, and after FENCED never (rule: recovering-session).
+
+        The batch may be longer than a session, so the member cannot wait for the next call of Spark. A call that runs
+        joins by itself.
+        """
+        try:
+            self._turns.once(Heartbeat(reading=heartbeat.reads(self.state, all_ended=self._inbox.all_ended)))
+        except verdicts.Rejoin:
+            with self._turns.between_calls() as free:
+                if free:
+                    *asserting, joins = life.rejoining(self.state, Call(self.setup))
+                    for request in asserting:
+                        self._turns.once(request)
+                    self._turns.become(life.joined(self.state, self._turns.once(joins)))
+        except verdicts.Fenced as fenced:
+            with self._turns.between_calls() as free:
+                if free:
+                    self._turns.become(replace(self.state, life=refused(self.state.life, fenced)))
+            raise
 
     def _once(self, request: Request[Any], what: str, *, numbered: bool = False) -> bool:
         """One call; whether it succeeded. An error is logged, and left to the next call of Spark."""
+        return self._try(lambda: self._turns.once(request, numbered=numbered), what)
+
+    def _try(self, work: Callable[[], object], what: str) -> bool:
         try:
-            self._turns.once(request, numbered=numbered)
+            work()
         except RedisUnavailableError as error:
             about = f"{what} of {self.member}"
             now, settings = self._clock.now_ms(), self.setup.settings
@@ -224,6 +253,8 @@ class Service(Query):
         """
         batch = self.state.batch  # first: the main thread may replace it as soon as the last task has ended
         ended = self._inbox.agree(digest, task, ends, failures)
+        if batch and not batch.may_defer:
+            return ended.agreed  # all tasks read to their planned ends: these need no seal
         if batch and batch.sealed:
             if ended.early:
                 self._seal(digest, ended.early, ended.failures.failing)

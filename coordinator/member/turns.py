@@ -4,14 +4,17 @@
     apply    the effects are applied one by one, and the step receives each answer
     refused  a verdict or an outage of Redis becomes part of the state, and the call begins with its first step again
 
-`run` runs on the main thread of the reader's process; only this thread replaces the state. `once` also runs on the
-heartbeat thread: it reads the state, and passes renewed leases to the main thread through a queue.
+`run` runs on the main thread of the reader's process. `once` also runs on other threads: it reads the state, and passes
+renewed leases to `run` through a queue. In a call, only the main thread replaces the state. Between two calls the
+heartbeat thread may do so (`between_calls`), and the next call waits for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from queue import SimpleQueue
+from threading import Lock
 from typing import Any
 
 from coordinator import replies
@@ -23,6 +26,9 @@ from coordinator.member.kinds import Request
 from coordinator.member.state import Away, Life, State, Turn
 from coordinator.replies import Answer, Caller
 from coordinator.verdicts import Rejoin, Verdict
+
+WAIT_MS = 10
+"""The wait of a call for the heartbeat thread. A simulated clock moves only in waits."""
 
 
 class Refused:
@@ -36,10 +42,29 @@ class Turns:
         self.state = state
         self._world, self._clock, self._watch = world, clock, world.settings.watch
         self._numbers = count(1)
+        self._call = Lock()  # held in each call of Spark
         self._renewals: SimpleQueue[tuple[replies.Seen, int]] = SimpleQueue()
 
     def run(self, steps: Sequence[Step], call: Call) -> Any:
         """The value of a call of Spark; raises the named errors of its steps."""
+        while not self._call.acquire(blocking=False):
+            self._clock.wait(WAIT_MS)
+        try:
+            return self._run(steps, call)
+        finally:
+            self._call.release()
+
+    @contextmanager
+    def between_calls(self) -> Iterator[bool]:
+        """Whether no call of Spark runs: then none begins before the end. For the heartbeat thread."""
+        free = self._call.acquire(blocking=False)
+        try:
+            yield free
+        finally:
+            if free:
+                self._call.release()
+
+    def _run(self, steps: Sequence[Step], call: Call) -> Any:
         self.become(replace(self.state, turn=Turn()))
         at, seen = 0, Seen(0)
         while True:
@@ -69,7 +94,7 @@ class Turns:
                     return value
 
     def become(self, state: State) -> None:
-        """The next state; on the main thread only."""
+        """The next state: in a call of Spark, or between two."""
         self.state = state
         if self._watch:
             self._watch(state)

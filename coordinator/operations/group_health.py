@@ -43,13 +43,14 @@ class Health:
     age_s: float | None = None  # age of the oldest unread record; None if unknown
     age_at_least: bool = False  # whether `age_s` is a lower bound
     reasons: tuple[str, ...] = ()  # empty if it is ok
+    recovering_ms: int = 0  # as `describe` has it: until then no batch is planned
 
 
 def health(group: str, state: GroupState, limits: Limits) -> Health:
     """The verdict on a group."""
     seen = view(group, state)
     working = sum(m.state == WORKING for m in seen.members)
-    found = Health(group, Status.OK, seen.state, working, _lag(seen))
+    found = Health(group, Status.OK, seen.state, working, _lag(seen), recovering_ms=seen.recovering_ms)
     age = (0.0, False) if found.lag == 0 else _age(state)
     found = replace(found, age_s=age and age[0], age_at_least=bool(age and age[1]))
     if failures := tuple(_failures(found, limits, oldest_end_s(seen.partitions))):

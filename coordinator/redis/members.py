@@ -37,11 +37,11 @@ class RedisMembers:
         return answer(reply, Admitted(_targets(reply["targets"]), reply["joined_at"]))
 
     @sound
-    def heartbeat(self, caller: Caller) -> Answer[None]:
+    def heartbeat(self, caller: Caller, *, reading: bool = False) -> Answer[None]:
         k = self.calls.keys
-        own = (k.meta, k.leases, k.member(caller.member))
+        own = (k.meta, k.leases, k.member(caller.member), k.batches)
         keys = [*own, *(x for x in k.all(self._placed()) if x not in own)]
-        return answer(self.calls.run("heartbeat", keys, caller=caller), None)
+        return answer(self.calls.run("heartbeat", keys, "1" if reading else "", caller=caller), None)
 
     @sound
     def forget(self, caller: Caller, topics: Collection[str]) -> Answer[tuple[TopicPartition, ...]]:

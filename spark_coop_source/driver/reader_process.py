@@ -152,12 +152,15 @@ class GroupSession:
         return self._service.singly(task)
 
     def ending(self, tasks: Sequence[Task]) -> Ending | None:
-        """How tasks of the batch under way end, if they may end slices early, or may defer keys."""
+        """How tasks of the batch under way end: perhaps slices early, and perhaps before keys that they defer."""
         batch, on_error = self._service.state.batch, self._service.setup.settings.on_error
-        if batch is None or not (batch.may_end_early or (on_error and batch.may_defer)):
+        if batch is None:
             return None
+        defers = on_error and batch.may_defer
+        if not (batch.may_end_early or defers):
+            return Ending(batch.end.digest, by_time=False, required=False, early=False)
         ending = Ending(batch.end.digest, by_time=batch.may_end_early, required=not batch.sealed)
-        if not on_error:
+        if not defers:
             return ending
         records, room = self._service.failing_of(tasks)
         return replace(ending, failing=tuple(chain.from_iterable(records.values())), room=room)

@@ -31,7 +31,7 @@ def input_partitions(
 ) -> list[SlicePartition]:
     """The input partitions of a batch. Tasks that need the same stretch may fetch it together.
 
-    `ending`: of a batch whose tasks may end slices early. `beside_ms`: the part of the time budget that they leave for
+    `ending`: of a batch of a group. `beside_ms`: the part of the time budget that they leave for
     the rest of the batch. `end`: of a batch of a group, whose rows users may acknowledge. Tasks that make the column
     for this fetch alone: shared blocks have no texts. Strips are of one task: a strip of two tasks would have a gap at
     each record of the other task. `singly`: whether a task takes records one by one (rule: struck-lane-apart).

@@ -264,7 +264,7 @@ HEARTBEAT = Option(
 )  # fmt: skip
 LONGEST_BATCH = Option(
     "longest.batch.ms", Integer(1_000, INT), Section.TIMES, _STREAM,
-    "If a micro-batch takes longer, others may take the member's key ranges.", "300000",
+    "If tasks of a micro-batch read for longer, others may take the member's key ranges.", "300000",
 )  # fmt: skip
 GAP_MAX_WAIT = Option(
     "gap.max.wait.ms", Integer(1_000, INT), Section.TIMES, _STREAM,

@@ -29,7 +29,10 @@ class Sharing:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How long the task may read; it then ends its slices where they are (rule: seal-before-sink)."""
+    """How long the task may read; it then ends its slices where they are (rule: seal-before-sink).
+
+    Every task reports that it has ended (rule: batch-clock).
+    """
 
     batch: str  # the digest
     task: int = 0  # its number in the batch
@@ -37,6 +40,7 @@ class Ending:
     retries_ms: float = inf  # how long it may wait for further attempts on failing records
     by_time: bool = True  # False: only failing keys may end early
     required: bool = True  # else a task that cannot report its ends reads all of its slices
+    early: bool = True  # False: it reads all of its slices in any case
     failing: tuple[FailingRecord, ...] = ()  # known ones, of hashes and offsets that the task reads
     room: Mapping[TopicPartition, int] = field(default_factory=dict)  # more keys that it may defer; none: any number
 

@@ -52,13 +52,13 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
         agreed: Ends | None = None
         if ending and not (link.connected or ending.required):
             ending = None  # without the driver, the task reads all of its slices
-        if ending:
+        if ending and ending.early:
             agreed = link.agreed(ending.batch, ending.task)
         if agreed is not None:
             # without the cache: its batches hold whole lanes, and these slices may hold some hashes of one
             task = replace(task, slices=slices_to(task.slices, agreed), sharing=None)
         ends = None
-        if ending and agreed is None:
+        if ending and ending.early and agreed is None:
             ends = _ends(ending, began)
         filtered = Counter[TopicPartition]()
         with_function = function is not None

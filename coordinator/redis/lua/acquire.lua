@@ -8,6 +8,7 @@
 -- Uses damage, events, leases, ownership, prelude, progress
 local bad = lost() or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
 if bad then return bad end
+grant_grace(KEYS[2])
 local epoch, taken, gained, lost_to_us, loss = nil, {}, {}, {}, nil
 local owned_of, segments_of, ics_of = {}, {}, {}  -- by index of the partition
 

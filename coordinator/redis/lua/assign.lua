@@ -6,6 +6,7 @@
 -- Uses events, leases, prelude
 local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
+grant_grace(KEYS[2])
 local now_due = occasion({ leases = KEYS[2], batches = KEYS[5], leaving = KEYS[6], topics = KEYS[7], policy = KEYS[8],
   standbys = KEYS[10] })
 if now_due ~= ARGV[2] or now_due == redis.call('HGET', META, 'occasion') then

@@ -10,6 +10,7 @@
 -- Uses arguments, damage, events, leases, prelude, progress, slices
 local bad = lost() or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
 if bad then return bad end
+grant_grace(KEYS[2])
 if not is_without_order() then return { 'REJOIN' } end  -- somebody has deleted the ordering: no commit would be accepted
 local most, size = tonumber(ARGV[2]), tonumber(ARGV[3])
 local sent_again = call.number ~= '' and redis.call('HGET', KEYS[3], 'called') == call.number

@@ -4,7 +4,7 @@
 -- If the incarnation is new, the script strikes slices that the earlier incarnation began and did not end. The time
 -- between the two does not matter.
 -- KEYS meta leases member events batches leaving applications targets working strikes assignment standbys
--- ARGV[2] nonce at which this incarnation joined before ("" if never),
+-- ARGV[2] nonce at which this incarnation joined before ("" if never): if there is one, it has asserted its positions,
 --   ARGV[3] "name\n..." names that may have one live member: application and query (rule: one-member-per-application),
 --   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none),
 --   ARGV[5] JSON of its pinned ranges ("" if it is assigned ranges), ARGV[6] text of its record filter ("" if none),
@@ -127,6 +127,7 @@ if reordered then
   event(KEYS[4], 'ordering', 'ordering is ' .. ARGV[7] .. ' from now on; every lane epoch is void')
 end
 remember_times(not recovering() and is_alone())
+if ARGV[2] ~= '' then hear(call.member) end
 if refiltered then redis.call('HSET', META, 'filter', ARGV[6]) end
 redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the member may subscribe to other topics than before
 local application = redis.call('HGET', KEYS[3], 'application')

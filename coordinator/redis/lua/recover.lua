@@ -1,6 +1,8 @@
--- Recovers after a loss of state: a new nonce, and for one session only assertions (rule: recover-by-proof). All lane
--- epochs and leases become void. Every member joins again; a living process keeps its incarnation. The slices that
--- members have begun are forgotten: without their leases, living members would look dead, and be struck.
+-- Recovers after a loss of state: a new nonce, and only assertions until every known member is heard, for one session at
+-- most (rule: recover-by-proof, rule: recovering-session). All lane epochs and leases become void. Every member joins
+-- again; a living process keeps its incarnation. The slices that members have begun are forgotten: without their leases,
+-- living members would look dead, and be struck. The assignment stays until the next one: other members leave the ranges
+-- of a long batch to its member.
 -- Positions that Redis still has stay. Proofs from the caller raise them.
 -- Proofs of an older reset epoch do not count. If the proofs are of a newer reset epoch, Redis is from before a reset.
 -- Its own positions prove nothing then.
@@ -14,7 +16,7 @@
 -- Keeps the founding. If Redis lost it, it is the caller's; without any it is the new nonce (rule: one-founding).
 -- Reply OK, with waits: a partition, while others may prove the rest of it | UNPROVEN partition | REPLACED | SCHEMA
 -- Does nothing if another member has recovered the group already.
--- Uses arguments, damage, events, ownership, policies, prelude, progress
+-- Uses arguments, damage, events, leases, ownership, pinned, policies, prelude, progress
 local bad = lost()
 local places = positions_of_arguments(8)
 check_reset(ARGV[4])
@@ -121,12 +123,21 @@ for _, p in ipairs(placed) do
   note_ranges_of_owners(lost_by, p.keys.owners)
   if counts[p.topic] and not less(p.partition, counts[p.topic]) then counts[p.topic] = string.format('%d', p.partition + 1) end
 end
-redis.call('DEL', PROOFS, KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[11])
+-- Redis knows all members only if it is as new as the caller knows. Else the recovery lasts for its whole session.
+local before = redis.call('HMGET', META, 'nonce', 'commit_seq')
+local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
+local is_as_new = call.nonce ~= '' and call.nonce == before[1] and not less(before[2], call.seq)
+local heard_of = is_as_new and last and latest_members(KEYS[2], last) or NOTHING
+local session = longest_session()
+if group_is_pinned() then redis.call('DEL', KEYS[9]) end
+redis.call('DEL', PROOFS, KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[11])
+redis.call('HDEL', META, 'unheard')
+if #heard_of > 0 then redis.call('HSET', META, 'unheard', table.concat(heard_of, ' ')) end
 redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
 redis.call('HSETNX', META, 'founding', call.founding ~= '' and call.founding or ARGV[2])
 redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
-  'recovering_until', ms(now_ms() + tonumber(call.session)), 'session_ms', call.session, 'longest_ms', call.longest)
+  'recovering_until', ms(now_ms() + session), 'session_ms', ms(session), 'longest_ms', call.longest)
 if not survived then keep() end
 for _, p in ipairs(placed) do
   redis.call('DEL', p.keys.owners)

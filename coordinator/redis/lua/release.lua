@@ -6,6 +6,7 @@
 -- Uses damage, events, leases, ownership, pinned, prelude
 local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
+grant_grace(KEYS[2])
 local released, assigned, flat, pinned = 0, {}, redis.call('HGETALL', KEYS[7]), group_is_pinned()
 for i = 1, #flat, 2 do assigned[flat[i]] = cjson.decode(flat[i + 1]) end
 assigned[call.member] = nil

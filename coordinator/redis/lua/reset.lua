@@ -19,7 +19,7 @@ if reset_in_force ~= ARGV[4] then return { 'SUPERSEDED', reset_in_force } end
 local lost_by = {}
 for i = 6, #ARGV do note_ranges_of_owners(lost_by, KEYS[5 * i - 18]) end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
-redis.call('HDEL', META, 'recovering_until', 'occasion')
+redis.call('HDEL', META, 'recovering_until', 'unheard', 'occasion')
 redis.call('HSET', META, 'nonce', ARGV[2], 'epochs', '0', 'reset_epoch', ARGV[3], 'run_id', run_id())
 forgive_replaced(KEYS[3], KEYS[10], KEYS[11], KEYS[4], 6)
 for i = 6, #ARGV do

@@ -6,7 +6,8 @@
 -- ARGV[2] digest of the batch, ARGV[3] "topic partition lo-hi offset;..." early ends,
 --   ARGV[4] "topic partition;..." partitions of the failing records, ARGV[5] the longest delay of the caller's policy in ms,
 --   ARGV[6..] field value ... of each record
--- Reply sealed: 1, or "" if the member authorised another batch last | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Reply sealed: 1, or "" if the member authorised another batch last. If Redis lost that with the group, and the member
+--   has joined again since, the lane epochs of the batch are void: nothing is stored, and sealed is 1 | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, failing, leases, prelude
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
@@ -60,4 +61,4 @@ if same and not (before[2] and string.find(';' .. seal, ';' .. ARGV[3], 1, true)
   if #news.parked > 0 then event(KEYS[5], 'parked', about(news.parked)) end
 end
 renew(KEYS[2])
-return reply('sealed', same and '1' or '')
+return reply('sealed', (same or before[1] == 'none') and '1' or '')

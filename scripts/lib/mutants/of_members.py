@@ -11,8 +11,94 @@ _FILTERS = ("tests/coordinator/redis/test_filters.py",)
 _LEAVE = "coordinator/redis/lua/leave.lua"
 _TASK_SERVER = "spark_coop_source/driver/task_server.py"
 _TASKS = ("tests/spark_coop_source/driver/test_task_server.py",)
+_LONG = ("tests/coordinator/member/test_long_batches.py",)
+_RECOVER, _SERVICE = "coordinator/redis/lua/recover.lua", "coordinator/member/service.py"
+_OF_SERVICE = ("tests/coordinator/member/test_service.py",)
 
 FAULTS = (
+    Fault(
+        "the clock of a batch runs on after all its tasks have ended",
+        (Edit("coordinator/redis/lua/heartbeat.lua", "  redis.call('ZREM', KEYS[4], call.member)\n", ""),),
+        _LONG,
+    ),
+    Fault(
+        "each heartbeat starts the clock of a batch anew",
+        (
+            Edit(
+                "coordinator/redis/lua/heartbeat.lua",
+                "redis.call('ZADD', KEYS[4], 'NX', ",
+                "redis.call('ZADD', KEYS[4], ",
+            ),
+        ),
+        _MEMBERSHIP,
+    ),
+    Fault(
+        "the clock of a batch stops when the first task has ended",
+        (Edit("coordinator/member/inbox.py", "len(batch.ends) == len(batch.tasks)\n\n", "bool(batch.ends)\n\n"),),
+        _OF_SERVICE,
+    ),
+    Fault(
+        "the first caller after an outage gets the ranges of all others",
+        (Edit(_LEASES, "  local last = redis.call('ZRANGE', leases, -1, -1, 'WITHSCORES')[2]\n", "  local last\n"),),
+        _LONG,
+    ),
+    Fault(
+        "members that were lost long before an outage come back with it",
+        (Edit(_LEASES, "  local since = tonumber(last) - longest_session()\n", "  local since = 0\n"),),
+        _RECOVERY,
+    ),
+    Fault(
+        "a member in a long batch has no lease when a recovery ends",
+        (
+            Edit(
+                _SERVICE,
+                "                if free:\n                    *asserting",
+                "                if not free:\n                    *asserting",
+            ),
+        ),
+        _OF_SERVICE,
+    ),
+    Fault(
+        "a heartbeat that was fenced joins at the next nonce",
+        (Edit(_SERVICE, " and not isinstance(self.state.life.verdict, verdicts.Fenced):", ":"),),
+        _LONG,
+    ),
+    Fault(
+        "a recovery ends early on a Redis that lost its last writes",
+        (Edit(_RECOVER, " and not less(before[2], call.seq)\n", "\n"),),
+        _RECOVERY,
+    ),
+    Fault(
+        "a recovery is over when the first member has joined again",
+        (Edit(_LEASES, "    if other ~= member then rest[#rest + 1] = other end\n", ""),),
+        _RECOVERY,
+    ),
+    Fault(
+        "a recovery lasts for the session of the member that recovers",
+        (
+            Edit(
+                _LEASES,
+                "math.max(tonumber(call.session), tonumber(redis.call('HGET', META, 'session_ms') or 0) or 0)",
+                "tonumber(call.session)",
+            ),
+        ),
+        _RECOVERY,
+    ),
+    Fault(
+        "a member with a longer session that joins in a recovery comes too late",
+        (Edit(_LEASES, "  if recovers and more > 0 then", "  if false then"),),
+        _RECOVERY,
+    ),
+    Fault(
+        "a restart of Redis in a long batch fences its last task",
+        (Edit("coordinator/redis/lua/seal.lua", "(same or before[1] == 'none')", "same"),),
+        _LONG,
+    ),
+    Fault(
+        "a recovery forgets whose ranges are in long batches",
+        (Edit(_RECOVER, "if group_is_pinned() then redis.call('DEL', KEYS[9]) end\n", "redis.call('DEL', KEYS[9])\n"),),
+        _LONG,
+    ),
     Fault(
         "times of a clock that was ahead stay valid for that long",
         (Edit(_LEASES, "  if not at or tonumber(at) <= most then", "  if true then"),),
@@ -103,7 +189,7 @@ FAULTS = (
     ),
     Fault(
         "a recovery leaves the slices that living members have begun",
-        (Edit("coordinator/redis/lua/recover.lua", ", KEYS[9], KEYS[11])", ", KEYS[9])"),),
+        (Edit("coordinator/redis/lua/recover.lua", "KEYS[8], KEYS[11])", "KEYS[8])"),),
         ("tests/coordinator/redis/test_poison.py",),
     ),
     Fault(

@@ -119,7 +119,7 @@ EVENT_KINDS = (
     EventKind("policy", "An operator changed a policy.", writer=_OPERATOR),
     EventKind(
         "recover",
-        "Redis lost state or was restarted. For one session, members prove their positions.",
+        "Redis lost state or was restarted. Members prove their positions, for one session at most.",
         "nothing, if Redis was restarted; otherwise find out who deleted keys of the group",
     ),
     EventKind("redrive", "An operator sent dead letters back to their topic.", writer=_OPERATOR),

@@ -212,6 +212,7 @@ LOOKS = (
             Field("age_s", "number or null", "Age of the oldest unread record; null if unknown.", "age"),
             Field("age_at_least", "boolean", "Whether `age_s` is a lower bound.", "age"),
             Field("reasons", "list of text", "Empty if it is ok.", "the rest"),
+            Field("recovering_ms", "integer", "Time left to recover from a loss of state; 0 if it does not recover."),
         ),
     ),
     Document("parked", "Key ranges over which members died or hung.", STRIKES),

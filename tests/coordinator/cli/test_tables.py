@@ -46,7 +46,7 @@ def test_unusual_states_of_the_group_stand_above_the_tables() -> None:
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().splitlines() == [
         "Group 'g': Empty, generation 4 by grouped 1",
-        "Recovering from a loss of state; ends in 2.5 s",
+        "Recovers from a loss of state, 2.5 s left",
         "Reset epoch 17",
         "Policy: accept.individual.commit=false",
         "Topic 't' grew from 2 to 4 partitions: new partitions wait; grace left: 1.5 s",

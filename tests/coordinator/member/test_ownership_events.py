@@ -242,7 +242,7 @@ def test_an_expired_member_is_one_event_and_ranges_taken_from_it_are_lost(world:
         world.now += SESSION - 1
         world.store.members.heartbeat(two)
         if hangs:
-            world.store.members.heartbeat(one)
+            world.store.members.heartbeat(one, reading=True)
     assign(world, two, {"m-2": WANTED})
     world.store.positions.acquire(two, WANTED)
     world.join("m-3", "i3")

@@ -18,8 +18,10 @@ from coordinator.member.decision import Decision, Return
 from coordinator.member.evidence import Evidence
 from coordinator.member.heartbeat import Pulse
 from coordinator.member.requests import (
+    Claim,
     Commit,
     Heartbeat,
+    Join,
     Leave,
     Log,
     Mirror,
@@ -36,7 +38,7 @@ from coordinator.plan.planning import Cutting
 from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.replies import Joining, Moved
+from coordinator.replies import Joined, Joining, Moved, Seen
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Topics
 from coordinator.verdicts import Fenced, Lost, Rejoin
@@ -123,7 +125,7 @@ def test_heartbeat_before_it_has_joined__ask_nothing() -> None:
     assert world.requests == []
 
 
-@pytest.mark.parametrize("error", [pytest.param(Rejoin(), id="a verdict"), pytest.param(SILENT, id="an outage")])
+@pytest.mark.parametrize("error", [pytest.param(Lost("why"), id="a verdict"), pytest.param(SILENT, id="an outage")])
 def test_heartbeat_is_refused__it_is_left_to_the_next_call_of_spark(error: Exception) -> None:
     world = Script(error, True)
     member = service(joined(), world)
@@ -133,8 +135,70 @@ def test_heartbeat_is_refused__it_is_left_to_the_next_call_of_spark(error: Excep
 
 
 def test_heartbeat_is_refused__the_log_line_names_the_reason(caplog: pytest.LogCaptureFixture) -> None:
-    service(joined(), Script(Rejoin())).heartbeat()
-    assert own_lines(caplog) == ["heartbeat of m-1: The member has not joined since the last loss of state."]
+    service(joined(), Script(Lost("another Redis server answers"))).heartbeat()
+    assert own_lines(caplog) == ["heartbeat of m-1: another Redis server answers"]
+
+
+AGAIN = Joined(Seen("n-2", 3), NOW + 45_000, {})
+
+
+def test_heartbeat_after_a_recovery__assert_positions_and_join_again() -> None:
+    """The next call of Spark may come after the end of the recovery."""
+    world = Script(Rejoin(), None, AGAIN, RENEWED, RENEWED)
+    member = service(joined(evidence=Evidence(END, None, (END,))), world)
+    member.heartbeat()
+    assert [r.kind for r in world.requests] == [Heartbeat, Claim, Join, ReportWorking]
+    assert world.requests[2].arguments["joined_before"] == NONCE
+    life = member.state.life
+    assert (life.nonce, life.nonce_before, life.seq, life.asserted_at) == ("n-2", "n-2", 3, None)
+    member.heartbeat()
+    assert world.asked[-1][1].nonce == "n-2"
+
+
+def test_heartbeat_after_a_recovery_in_a_call_of_spark__that_call_joins() -> None:
+    world = Script(Rejoin(), True)
+    member = service(joined(), world)
+    with member._turns.between_calls():  # or a call of Spark
+        member.heartbeat()
+    assert (world.requests[0], member.state) == (Heartbeat(), joined())
+
+
+def test_a_call_of_spark__waits_until_the_heartbeat_thread_has_joined() -> None:
+    member = service(joined(), Script())
+    with member._turns.between_calls():
+        waits: list[int] = []
+
+        def wait(ms: int) -> None:
+            waits.append(ms)
+            raise TimeoutError
+
+        member._turns._clock.wait = wait  # type: ignore[method-assign]
+        with pytest.raises(TimeoutError):
+            member.check_store(lambda: None)
+    assert waits == [10]
+
+
+def test_heartbeat_is_fenced__no_later_one_joins_again_and_the_next_call_ends_the_query() -> None:
+    world = Script(Fenced())
+    member = service(joined(), world)
+    member._pulse = Pulse(("", NONCE))
+    member.heartbeat()
+    member.heartbeat()
+    assert world.requests == [Heartbeat()]
+    assert isinstance(member.state.life.verdict, Fenced)
+
+
+@pytest.mark.parametrize("ended", [0, 1, 2])
+def test_heartbeat_in_a_batch__a_task_may_read_until_all_have_ended(ended: int) -> None:
+    """Rule: batch-clock."""
+    world = Script(RENEWED, RENEWED)
+    batch = Batch(END, granted=owned(), readable=owned(), began_ms=NOW)
+    member = service(joined(batch=batch, evidence=Evidence(END, None, (END,))), world)
+    member._inbox.begin(END, EARLY_TASKS)
+    for task in range(ended):
+        assert member.end_task(END.digest, task, {}) == {}
+    member.heartbeat()
+    assert world.requests[0] == Heartbeat(reading=ended < 2)
 
 
 def test_outage__one_line_for_several_heartbeats() -> None:
@@ -174,6 +238,7 @@ def test_slices_that_were_reported__are_withdrawn_once() -> None:
     assert world.requests == [Heartbeat(), ReportWorking(""), Heartbeat()]
 
 
+END = end_of(10, 20)
 BEGUN = Batch(end_of(10, 20), granted=owned(), readable=owned(), began_ms=NOW - 300_001)
 
 

@@ -35,6 +35,11 @@ def test_a_group_within_its_limits_is_ok() -> None:
     assert health("g", STATE, Limits()) == GOOD
 
 
+def test_a_group_that_recovers_has_the_time_left() -> None:
+    recovering = replace(STATE, meta={"nonce": "n", "recovering_until": str(NOW + 2_500)})
+    assert health("g", recovering, LOOSE) == replace(GOOD, recovering_ms=2_500)
+
+
 @pytest.mark.parametrize(
     ("limits", "reasons"),
     [

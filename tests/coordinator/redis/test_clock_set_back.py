@@ -104,7 +104,7 @@ def test_ranges_of_a_dead_member_are_takeable_a_session_after_the_clock_is_set_b
     ahead(world, lambda: world.store.positions.acquire(world.join("dead"), WANTED))
     me = world.join()
     assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: ()}
-    world.now += SESSION + 1
+    world.outlive(me)
     assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
 
 
@@ -124,10 +124,10 @@ def test_hung_ranges_are_takeable_after_the_longest_batch_by_the_corrected_clock
     world.store.positions.acquire(hangs, WANTED)
     ahead(world, lambda: world.store.positions.authorize(hangs, offset(lane("aa.1", 5, 10))))
     for _ in range(LONGEST // SESSION):
-        world.store.members.heartbeat(hangs)
+        world.store.members.heartbeat(hangs, reading=True)
         assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: ()}
         world.now += SESSION
-    world.store.members.heartbeat(hangs)
+    world.store.members.heartbeat(hangs, reading=True)
     world.now += 1
     assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
 

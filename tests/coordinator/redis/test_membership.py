@@ -177,7 +177,7 @@ def test_a_batch_longer_than_the_longest_makes_ranges_takeable_though_the_heart_
     world.store.positions.authorize(one, end)
     for _ in range(6):
         world.now += SESSION - 1
-        world.store.members.heartbeat(one)
+        world.store.members.heartbeat(one, reading=True)
         world.store.members.heartbeat(two)
     assert world.store.members.look(two).value.members == ("m-2",), "the assignor passes over a hung member"
     assert world.store.positions.acquire(two, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}

@@ -114,7 +114,7 @@ def test_a_spare_takes_over_from_a_member_that_hangs(found: World) -> None:
     found.store.positions.authorize(one, offset(lane("aa.1", 0, 7, LOWER)))
     for _ in range(LONGEST // SESSION):
         found.now += SESSION
-        found.store.members.heartbeat(one)
+        found.store.members.heartbeat(one, reading=True)
     assert held_by(found, "m-2", LOWER) == "m-1"
     found.now += 1
     acquire(found, found.pin("m-2", LOWER), LOWER)
@@ -241,8 +241,7 @@ def test_a_member_that_has_lost_its_claim_holds_nobody(found: World) -> None:
     one = found.pin("m-1", LOWER)
     found.now += SESSION + 1
     found.pin("m-2", LOWER)
-    found.now += SESSION + 1
-    found.store.members.heartbeat(one)
+    found.outlive(one)
     found.pin("m-3", LOWER)
 
 

@@ -132,7 +132,7 @@ def hang(world: World, member: str, at: str) -> None:
     world.store.positions.authorize(me, StreamOffset(world.group, member, lanes={TP: (Lane(LOWER, "x", 0),)}))
     world.store.poison.working(me, f"orders 0 {at};")
     world.now += LONGEST + 1
-    world.store.members.heartbeat(me)
+    world.store.members.heartbeat(me, reading=True)
     world.store.poison.strike(member)
 
 

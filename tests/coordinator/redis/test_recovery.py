@@ -1,5 +1,7 @@
 """A Redis that lost the group's state, or holds what is not ours. Transition tests are named by the arrow."""
 
+from dataclasses import replace
+
 import pytest
 
 from coordinator import verdicts
@@ -7,15 +9,19 @@ from coordinator.assignment.policies import NO_POLICY, Policy
 from coordinator.errors import StateFormatError, StateLostError
 from coordinator.group_state import KnownTopic
 from coordinator.plan.poison import Strike
+from coordinator.ports import Store
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.replies import Caller
+from coordinator.redis.snapshot import read_group
+from coordinator.redis.store import store_of
+from coordinator.replies import Caller, Joining
 from coordinator.subscription import Topic, TopicPartition
 from progresses import starting_at
-from store_world import NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import FIELDS, LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -23,6 +29,7 @@ ON_EACH_SERVER = True
 def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: World) -> None:
     world.found(p0=5)
     me = world.join()
+    world.join("m-2")
     world.store.positions.acquire(me, WANTED)
     end = offset(lane("aa.1", 5, 10))
     world.restart()
@@ -58,6 +65,79 @@ def test_while_a_group_recovers__its_members_of_before_are_sent_to_join_again_fi
     for verb in verbs:
         with pytest.raises(verdicts.Recovering):
             verb(again)
+
+
+def longer(world: World) -> Store:
+    """The store of a member with a session of three times the length."""
+    times = {"session_ms": 3 * SESSION, "longest_ms": LONGEST, "retention_ms": 60_000}
+    return store_of(ScriptCalls(world.client, world.group, **times, now=lambda: world.now))
+
+
+def recovers_for(world: World) -> int:
+    return int(read_group(world.client, world.group).meta.get("recovering_until", "0")) - world.now
+
+
+def test_a_recovery_lasts_for_the_longest_session_that_redis_still_knows(world: World) -> None:
+    world.found(p0=5)
+    longer(world).members.join(Caller("m-2", "i2"), "", Joining(FIELDS))
+    world.restart()
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
+    assert recovers_for(world) == 3 * SESSION
+
+
+def test_a_member_with_a_longer_session_joins_in_a_recovery_and_it_lasts_for_that_one(world: World) -> None:
+    world.found(p0=5)
+    world.join()
+    world.restart()
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.now += 100
+    assert recovers_for(world) == SESSION - 100
+    longer(world).members.join(Caller("m-2", "i2"), "aa", Joining(FIELDS))
+    assert recovers_for(world) == 3 * SESSION - 100
+
+
+def test_recovering_to_working_once_every_known_member_has_joined_again(world: World) -> None:
+    world.found(p0=5)
+    me, other = world.join(), world.join("m-2", "i2")
+    world.restart()
+    world.store.positions.recover(other, "bb", "restarted", 0, TOPICS, {TP: None})
+    assert world.redis.hget(GroupKeys(world.group).meta, "unheard") == "m-1 m-2"
+    again = world.join(before="aa")
+    with pytest.raises(verdicts.Recovering):
+        world.store.positions.acquire(again, WANTED)
+    with pytest.raises(verdicts.Recovering):
+        world.join("m-3", "i3")
+    world.join("m-2", "i2", "aa")
+    assert world.store.positions.acquire(again, WANTED).value.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
+    assert (me.member, recovers_for(world) > 0) == ("m-1", False)
+
+
+@pytest.mark.parametrize("who", ["of another nonce", "that knows a later state", "that is no member"])
+def test_a_recovery_by_somebody_that_does_not_know_redis_to_be_as_new_lasts_a_session(world: World, who: str) -> None:
+    """Redis may not know all members then."""
+    world.found(p0=5)
+    me = world.join()
+    caller = {
+        "of another nonce": replace(me, nonce="ab"),
+        "that knows a later state": replace(me, seq="999"),
+        "that is no member": NO_MEMBER,
+    }[who]
+    world.restart()
+    world.store.positions.recover(caller, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.join(before="aa")
+    assert recovers_for(world) == SESSION
+
+
+def test_a_member_that_was_lost_before_is_not_waited_for(world: World) -> None:
+    world.found(p0=5)
+    world.join("m-2", "i2")
+    me = world.join()
+    world.outlive(me)
+    world.outlive(me)
+    world.restart()
+    world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.join(before="aa")
+    assert recovers_for(world) <= 0
 
 
 def test_positions_that_were_deleted_under_an_owner_are_a_loss(world: World) -> None:

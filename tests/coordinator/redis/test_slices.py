@@ -158,7 +158,7 @@ def test_a_hung_batch_gives_its_slices_away(world: World) -> None:
     world.store.positions.authorize(hung, offset_of("m-1", mine))
     world.now += LONGEST + 1
     for member in (hung, other):
-        world.store.members.heartbeat(member)
+        world.store.members.heartbeat(member, reading=member is hung)
     assert slices(hand_out(world, other, 10)) == "0-9"
 
 
@@ -176,8 +176,7 @@ def test_a_part_that_was_handed_out_again_is_refused_and_the_rest_committed(worl
     world.found()
     slow, other = join(world, "m-1"), join(world, "m-2")
     mine = hand_out(world, slow, 10)
-    world.now += SESSION + 1
-    world.store.members.heartbeat(other)
+    world.outlive(other)
     assert slices(hand_out(world, other, 4)) == "0-3"
     assert world.store.positions.authorize(slow, offset_of("m-1", mine)).value.owned == {
         TP: (Owned(WHOLE, mine.epoch, offsets_of("4-9")),)
@@ -235,8 +234,7 @@ def test_no_call_without_a_right_to_offsets_moves_what_others_get(world: World, 
     else:
         lapsed = join(world, "m-3")
         assert slices(hand_out(world, lapsed, 10)) == "10-19"
-        world.now += SESSION + 1
-        world.store.members.heartbeat(first)
+        world.outlive(first, other)
     assert slices(hand_out(world, other, 5)) == "10-14"
     assert world.positions() == {str(WHOLE): "0"}
     assert world.ics() == {}
@@ -334,11 +332,19 @@ class Model:
     def __init__(self) -> None:
         self.done: set[int] = set()
         self.held: dict[int, tuple[str, int]] = {}  # offset -> member, and the number of its batch
-        self.seen: dict[str, int] = {}  # member -> its last sign of life
+        self.seen: dict[str, int] = {}  # member -> its last sign of life, or the one that a grace pretends
+
+    def sign(self, member: str, now: int) -> None:
+        """A sign of life; the first one after an outage is one for all that lived before (rule: outage-grace)."""
+        last = max(self.seen.values())
+        if now - last > SESSION:
+            alive = {m: now - SESSION + SESSION // 3 for m, at in self.seen.items() if last - at < SESSION}
+            self.seen |= alive
+        self.seen[member] = now
 
     def hand_out(self, member: str, most: int, end: int, number: int, now: int) -> list[int]:
         """The offsets that a member gets."""
-        self.seen[member] = now
+        self.sign(member, now)
         self.held = {o: h for o, h in self.held.items() if h[0] != member and o not in self.done}
         living = {o for o, (m, _) in self.held.items() if now - self.seen[m] <= SESSION}
         got = [o for o in range(end) if o not in self.done and o not in living][:most]
@@ -347,7 +353,7 @@ class Model:
 
     def commit(self, member: str, number: int, offsets: list[int], now: int) -> list[int]:
         """The offsets that are refused."""
-        self.seen[member] = now
+        self.sign(member, now)
         mine = {o for o in offsets if self.held.get(o) == (member, number)}
         refused = [o for o in offsets if o not in mine and o not in self.done]
         self.done |= mine

@@ -100,7 +100,7 @@ def test_standby_to_working_when_the_batch_of_the_owner_hangs_and_the_owner_is_t
     second = world.standing_by("m-2")
     for _ in range(LONGEST // SESSION + 1):
         world.now += SESSION
-        world.store.members.heartbeat(first)
+        world.store.members.heartbeat(first, reading=True)
         role = looks(world, second).role
     assert (role, roles(world)) == (WORKING, {"m-1": STANDBY, "m-2": WORKING})
     assert looks(world, first).role == STANDBY
@@ -118,7 +118,7 @@ def test_one_standby_works_for_each_lost_member(founded: World) -> None:
     look = looks(founded, standbys[1])
     assert look.members == ("m-2", "m-4"), "the one that looks lives for certain"
     assert {looks(founded, s).role for s in (standbys[0], standbys[2])} == {STANDBY}
-    founded.now += LEASE_OVER
+    founded.outlive(standbys[0])
     assert looks(founded, standbys[0]).members == ("m-3",), "nothing else is alive"
     assert looks(founded, standbys[2]).role == WORKING, "two members worked at the last assignment"
 
@@ -139,7 +139,7 @@ def test_a_dead_standby_takes_nothing_over(founded: World) -> None:
     one, two = founded.join("m-1"), founded.join("m-2")
     assigned(founded, one, {"m-1": {TP: (LOWER,)}, "m-2": {TP: (UPPER,)}})
     founded.standing_by("m-3")
-    founded.now += LEASE_OVER
+    founded.outlive(two)
     assert looks(founded, two).members == ("m-2",)
     assert (roles(founded), founded.events("takeover")) == ({"m-3": STANDBY}, [])
 
@@ -155,8 +155,7 @@ def test_no_standby_takes_over_if_its_lease_has_ended_or_it_is_leaving(founded: 
     owner, standby = owner_and_standby(founded)
     leaving = founded.standing_by("m-3")
     founded.redis.sadd(GroupKeys(founded.group).leaving, "m-3")
-    founded.now += LEASE_OVER
-    founded.store.members.heartbeat(leaving)
+    founded.outlive(leaving)
     other = founded.join("m-4", role="")
     founded.store.members.leave(other, {})
     looks(founded, leaving)
@@ -182,7 +181,7 @@ def test_a_life_that_follows_within_the_lease_goes_on_working(founded: World) ->
 def test_a_life_that_follows_a_takeover_is_the_standby(founded: World) -> None:
     first, second = founded.standing_by("m-1"), founded.standing_by("m-2")
     assigned(founded, first, {"m-1": WANTED})
-    founded.now += LEASE_OVER
+    founded.outlive(second)
     assert assigned(founded, second, {"m-2": WANTED}).role == WORKING
     assert looks(founded, founded.standing_by("m-1", "i2")).role == STANDBY
     assert looks(founded, second).role == WORKING

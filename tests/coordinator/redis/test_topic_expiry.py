@@ -42,7 +42,7 @@ def test_retention_is_over__gone_with_all_its_keys_and_nothing_else(world: World
     world.store.positions.report_ends({LEFT: 9, TP: 9}, {LEFT: "1@9 reset=0 topic=id-2"})
     world.store.positions.grow([Growth("payments", "id-2", 1, 2, 1, 2), Growth("orders", "id-1", 1, 2, 1, 2)])
     world.store.poison.working(owner, f"payments 0 {WHOLE} 7-8;")
-    world.now += SESSION + 1
+    world.outlive(me)
     world.store.poison.strike("m-2")
     assert asks(world, me) == ()
     assert asks(world, me, later_ms=RETENTION_MS - 1) == ()
@@ -109,6 +109,7 @@ def test_the_topic_comes_back_later__begins_at_its_new_first_position(world: Wor
 
 def test_the_group_recovers__refused(world: World, me: Caller) -> None:
     """Leases are void: every member looks dead."""
+    world.join("m-2")
     world.restart()
     world.store.positions.recover(me, "bb", "restarted", 0, LEFT_TOPICS, {LEFT: None})
     again = world.join(before="aa")

@@ -19,6 +19,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from coordinator.errors import KafkaAccessError, TaskNotEndedError
 from coordinator.key_hash import cuts, hash_record
+from coordinator.progress.ends import Ends
+from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.progress.slices import Slice, merged
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
@@ -338,3 +340,32 @@ def test_a_task_whose_driver_takes_no_ends_reads_nothing_where_its_batch_require
     assert list(read_slices(replace(empty, ending=Ending("digest", required=False)))) == []
     with pytest.raises(TaskNotEndedError, match="its driver takes no ends"):
         list(read_slices(replace(empty, ending=Ending("digest"))))
+
+
+class Told:
+    """The driver's part in the ends of tasks: it notes them."""
+
+    def __init__(self) -> None:
+        self.asked, self.ended = list[int](), list[tuple[str, int, Ends]]()
+
+    def agreed_ends(self, digest: str, task: int) -> Ends | None:
+        self.asked.append(task)
+        return None
+
+    def end_task(self, digest: str, task: int, ends: Ends, failures: Failures = NO_FAILURES) -> Ends:
+        self.ended.append((digest, task, ends))
+        return ends
+
+
+def test_a_task_that_may_not_end_early_only_reports_that_it_has_ended() -> None:
+    """Rule: batch-clock."""
+    told = Told()
+    server = TaskServer(("127.0.0.1:9",), 1, told)
+    try:
+        report = server.report_to(())
+        ending = Ending("digest", task=3, by_time=False, required=False, early=False)
+        task = SlicePartition((), {}, (), poll_timeout_ms=1_000, fail_on_data_loss=True, report=report, ending=ending)
+        assert list(read_slices(task)) == []
+    finally:
+        server.close()
+    assert (told.asked, told.ended) == ([], [("digest", 3, {})])

@@ -3,6 +3,7 @@
 -- The script cuts a lease and does not end it: its member may be alive, and its own clock ends the lease no later.
 -- Uses events, prelude
 local EVENTS = string.gsub(META, 'meta$', 'events')  -- not every verb has it in KEYS
+local LEAVING = string.gsub(META, 'meta$', 'leaving')  -- likewise
 local EVENT_ABOVE = 1000  -- ms: small corrections of a clock are frequent and write no event
 
 local longest_known = {}
@@ -11,16 +12,6 @@ local function longest(name)  -- ms: the longest session, batch or retention of 
   local known = redis.call('HGET', META, name .. '_ms')
   longest_known[name] = longest_known[name] or (known and math.max(tonumber(call[name]), tonumber(known)) or UNKNOWN)
   return longest_known[name]
-end
-
--- Of times that concern the whole group, the largest of its members counts (rule: settings-that-differ). Each renewal may
--- raise them. They go down when a member joins `alone`: a member that slept raises them again.
-local TIMES = { 'session_ms', 'longest_ms', 'retention_ms', 'grace_ms' }
-local function remember_times(alone)
-  for i, known in ipairs(redis.call('HMGET', META, unpack(TIMES))) do
-    local its = tonumber(call[string.match(TIMES[i], '%a+')])
-    if alone or not known or tonumber(known) < its then redis.call('HSET', META, TIMES[i], ms(its)) end
-  end
 end
 
 local function cut_to(most, at, what, write)  -- the earlier of `at` and `most`; `write` stores `most` if it is earlier
@@ -40,6 +31,60 @@ local function recovering()
     redis.call('HSET', META, 'recovering_until', at)
   end)
   return { 'RECOVERING', until_ms, redis.call('HGET', META, 'nonce') }
+end
+
+-- Of times that concern the whole group, the largest of its members counts (rule: settings-that-differ). Each renewal may
+-- raise them. They go down when a member joins `alone`: a member that slept raises them again. A recovery lasts for the
+-- longest session, also if a member that has it comes meanwhile.
+local TIMES = { 'session_ms', 'longest_ms', 'retention_ms', 'grace_ms' }
+local function remember_times(alone)
+  local times = redis.call('HMGET', META, unpack(TIMES))
+  local more = tonumber(call.session) - tonumber(times[1] or call.session)
+  local recovers = more > 0 and recovering()
+  if recovers then redis.call('HSET', META, 'recovering_until', ms(tonumber(recovers[2]) + more)) end
+  for i, known in ipairs(times) do
+    local its = tonumber(call[string.match(TIMES[i], '%a+')])
+    if alone or not known or tonumber(known) < its then redis.call('HSET', META, TIMES[i], ms(its)) end
+  end
+end
+
+-- A member of before has asserted its positions and joins again. When all that Redis knew have done so, the recovery is
+-- over (rule: recovering-session).
+local function hear(member)
+  local rest, known = {}, redis.call('HGET', META, 'unheard')
+  for other in string.gmatch(known or '', '%S+') do
+    if other ~= member then rest[#rest + 1] = other end
+  end
+  if #rest > 0 then
+    redis.call('HSET', META, 'unheard', table.concat(rest, ' '))
+  elseif known then
+    redis.call('HDEL', META, 'unheard', 'recovering_until')
+  end
+end
+
+local function longest_session()  -- of the caller if no other is known
+  return math.max(tonumber(call.session), tonumber(redis.call('HGET', META, 'session_ms') or 0) or 0)
+end
+
+-- The members that lived until the last lease ended: two that live have lease ends within one session of each other.
+local function latest_members(leases, last)
+  local since = tonumber(last) - longest_session()
+  return redis.call('ZRANGE', leases, '(' .. ms(since), '+inf', 'BYSCORE')
+end
+
+-- If no lease runs when a member calls whose own lease has ended, Redis was away, or all hosts stood still. Then the
+-- members that lived until the end get the time in which a heartbeat comes: the caller is the first, and not the only one
+-- that lives (rule: outage-grace). `renew` does so for each verb; verbs that ask for takeable ranges do so before.
+local looked_for_an_outage
+local function grant_grace(leases)
+  if looked_for_an_outage then return end
+  looked_for_an_outage = true
+  local last = redis.call('ZRANGE', leases, -1, -1, 'WITHSCORES')[2]
+  if not last or tonumber(last) >= now_ms() or not redis.call('ZSCORE', leases, call.member) then return end
+  local grace = ms(now_ms() + math.floor(longest_session() / 3))
+  for _, member in ipairs(latest_members(leases, last)) do
+    if redis.call('SISMEMBER', LEAVING, member) == 0 then redis.call('ZADD', leases, grace, member) end
+  end
 end
 
 local function end_of_lease(leases, member)  -- nil without a lease
@@ -111,6 +156,7 @@ end
 
 local function renew(leases)  -- renews the caller's lease; returns its end
   remember_times(false)
+  grant_grace(leases)
   local its_end = now_ms() + tonumber(call.session)
   redis.call('ZADD', leases, ms(its_end), call.member)
   return its_end
