@@ -179,7 +179,7 @@ class Group:
 
     @property
     def recovers(self) -> bool:
-        return int(read_group(self.line, self.name).meta.get("recovering_until", "0")) > self.clock.now
+        return int(cast(str, self.text.hget(self.keys.meta, "recovering_until")) or 0) > self.clock.now
 
 
 @pytest.fixture

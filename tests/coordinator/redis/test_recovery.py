@@ -1,6 +1,7 @@
 """A Redis that lost the group's state, or holds what is not ours. Transition tests are named by the arrow."""
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -16,7 +17,6 @@ from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.snapshot import read_group
 from coordinator.redis.store import store_of
 from coordinator.replies import Caller, Joining
 from coordinator.subscription import Topic, TopicPartition
@@ -74,7 +74,8 @@ def longer(world: World) -> Store:
 
 
 def recovers_for(world: World) -> int:
-    return int(read_group(world.client, world.group).meta.get("recovering_until", "0")) - world.now
+    """The time until the end of a recovery, by the clock of the test."""
+    return int(cast(str, world.redis.hget(GroupKeys(world.group).meta, "recovering_until")) or 0) - world.now
 
 
 def test_a_recovery_lasts_for_the_longest_session_that_redis_still_knows(world: World) -> None:
