@@ -35,6 +35,8 @@ class Applications:
         self.quiet = False
         self._checkpoints: list[Checkpoint] = []
         self._longest_ms = 300_000 if world.peaceful else world.random.choice((300_000, 300_000, 12_000))
+        if world.waits:
+            self._longest_ms = 12_000
         self._available_now = world.chance(0.25)
         self.most_ics = world.random.choice((10_000, 10_000, 1, 3))
 
@@ -77,6 +79,8 @@ class Applications:
         checkpoint.filter = checkpoint.needs or self.world.filters.drawn(quiet=self.quiet)
         checkpoint.needs = None
         checkpoint.pinned = self.world.pins.drawn(checkpoint.pinned, self._named(), quiet=self.quiet)
+        if self.world.waits:
+            wishes = replace(wishes, interval_ms=30_000)
         standby = self.world.standbys.drawn(ends_by_itself=wishes.available_now)
         settings, name = replace(self._settings(wishes, checkpoint), standby=standby), f"d{len(self.drivers)}"
         self.drivers.append(Driver(self.world, self.work, name, checkpoint, wishes, settings))

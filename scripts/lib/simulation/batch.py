@@ -38,9 +38,12 @@ class Batch:
             ordering.reserve()
         early = self._may_end
         driver.tasks = [
-            Task(world, self._work, driver, slices, self._ending(number, packed) if early else None)
+            Task(
+                *(world, self._work, driver, slices),
+                ending=self._ending(number, packed) if early else None,
+                number=None if early else (end.digest, number),
+            )
             for number, slices in enumerate(read)
-            if early or any(r for _, r in slices)
         ]
         if not self._written(readable, packed):
             return False

@@ -34,7 +34,9 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
         case FencedMemberError():
             expected = checkpoint.shared or seen["ghost"] > 0
         case RedisUnavailableError():
-            expected = seen["outage"] > 0 or sum(seen[f] for f in ("refused", "lost", "ghost")) > 0
+            expected = (
+                seen["outage"] + seen["short_outage"] > 0 or sum(seen[f] for f in ("refused", "lost", "ghost")) > 0
+            )
         case InconsistentGroupProtocolError():
             expected = bool(world.pins) or any(wishes.assignors == EXCLUSIVE for wishes in world.started)
         case OverlappingRangesError() | IndividualCommitNotAllowedError() | TopicRangeFetchNotAllowedError():

@@ -46,7 +46,7 @@ def draw(world: World, apps: Applications, mixture: Mixture) -> None:
 def mixture(random: Random, *, peaceful: bool) -> Mixture:
     """The frequency of each fault in one schedule. Some never come, some very often, so that rare faults also meet."""
     if peaceful:
-        return {_start: 26, _produce: 20, _resplit: 10, _policy: 6, _slow_key: 4}
+        return {_start: 26, _produce: 20, _resplit: 10, _policy: 6, _slow_key: 4, _short_outage: 6}
     return {fault: weight * random.choice((0, 1, 1, 1, 6)) for fault, weight in FAULTS.items()} | {_start: 26}
 
 
@@ -265,6 +265,12 @@ def _outage(world: World, apps: Applications) -> None:
     world.server.away_until_ms = world.scheduler.now_ms + ms
 
 
+def _short_outage(world: World, apps: Applications) -> None:
+    """Longer than a session, and shorter than `redis.max.outage`."""
+    world.trace("Redis is away for 5 s")
+    world.server.away_until_ms = world.scheduler.now_ms + SESSION_MS + 1_000
+
+
 def _clock_jump(world: World, apps: Applications) -> None:
     """The clock of the Redis host is set: forward, back a little, or back from far ahead."""
     ms = world.random.choice((-SESSION_MS // 2, SESSION_MS // 2, 2 * SESSION_MS, -FAR_AHEAD_MS))
@@ -388,6 +394,7 @@ FAULTS: Mixture = {
     _time_passes: 0.5,
     _retention: 1,
     _outage: 3,
+    _short_outage: 2,
     _clock_jump: 2,
     _ghost: 4,
     _operator_resets: 3,

@@ -22,7 +22,7 @@ from simulation.redis_server import Line
 from simulation.sink import Violation
 from simulation.tasks import Task
 from simulation.wishes import Wishes
-from simulation.world import World
+from simulation.world import SESSION_MS, World
 
 HEARTBEAT_MS = 1_000
 _GONE_MS = 3_000
@@ -138,7 +138,10 @@ class Process(ABC):
 
     def _beat(self) -> None:
         while True:
+            since_ms = self.world.scheduler.now_ms
             self.world.scheduler.turn(HEARTBEAT_MS)
+            late = self.world.scheduler.now_ms - since_ms > SESSION_MS // 2
+            self.world.server.seen["late heartbeat"] += late
             self.service.heartbeat()
 
 

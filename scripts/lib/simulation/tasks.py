@@ -8,6 +8,7 @@ A polite end of the driver stops it: only what it has read may still be written.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, TypeVar
@@ -65,7 +66,8 @@ class Ending:
 class Task:
     """Writes its records slice by slice, in order; done once any attempt is.
 
-    `ending`: how tasks of its batch end, if they may end slices early.
+    `ending`: how tasks of its batch end, if they may end slices early. Else `number`, after the digest of the batch: it
+    only reports that it has ended (rule: batch-clock).
     """
 
     def __init__(
@@ -75,8 +77,9 @@ class Task:
         driver: Owner,
         slices: Sequence[tuple[Slice, list[Record]]],
         ending: Ending | None = None,
+        number: tuple[str, int] | None = None,
     ) -> None:
-        self._work, self._ending = work, ending
+        self._work, self._ending, self._number = work, ending, number
         self._reaches = not world.chance(driver.wishes.unreached)
         self._world, self._driver, self._slices, self.done = world, driver, slices, False
         self.refused = False  # by its driver: the query fails
@@ -100,6 +103,9 @@ class Task:
         while not attempt():
             pass  # it failed, and Spark runs it again
         self._world.sink.end_task(kept(self._driver.filter, self.records))
+        if self._number and self._reaches and self._driver.running:
+            with suppress(KeyError):  # a late attempt: its batch is over
+                self._driver.service.end_task(*self._number, {})
         self.done = True
 
     def _attempt(self) -> bool:
