@@ -11,7 +11,7 @@ if ARGV[2] == '1' then
 else
   redis.call('ZREM', KEYS[4], call.member)
 end
-local lease_end = renew(KEYS[2])
+local expires = renew(KEYS[2]) + longest('retention')
 local answer = reply()
-for i = 1, #KEYS do redis.call('PEXPIREAT', KEYS[i], ms(lease_end + longest('retention'))) end
+for i = 1, #KEYS do redis.call('PEXPIREAT', KEYS[i], ms(expires)) end
 return answer

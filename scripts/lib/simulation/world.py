@@ -66,8 +66,7 @@ class World:
         few = self.then == "dead_letter"  # parked keys at the cap hold back their partition until they are released
         self.max_deferred_keys = fails.choice((10_000, 3, 1)) if few else 10_000
         self.host_ahead_ms = fails.choice((0, 0, 0, 1_000, 60_000, 30 * 86_400_000))  # the clock of the executors
-        waits = Random(f"{seed} waits").random()  # noqa: S311 - likewise
-        self.waits = waits < 0.15  # triggers are longer than the longest batch
+        self.waits = Random(f"{seed} waits").random() < 0.15  # noqa: S311 - triggers are longer than the longest batch
         self.retires = Random(f"{seed} retired").random() < 0.3  # noqa: S311 - likewise
         self.story: list[str] = []
         self.scheduler = Scheduler(self.random)
@@ -104,9 +103,8 @@ class World:
         self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
         may = not (self.pins or self.without_order or self.joined)
         self.standbys = Standbys(seed, valkey.text, keys, self.server.seen, possible=may)
-        self.server.seen["with standbys"] += bool(self.standbys)
-        self.server.seen["with a filter"] += bool(self.filters)
-        self.server.seen["with joined topics"] += self.joined
+        drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
+        self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
         self.server.seen["with thousands of offsets"] += self.wide
         self.started: list[Wishes] = []  # of each driver so far
         self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
