@@ -81,6 +81,8 @@ class Applications:
         checkpoint.pinned = self.world.pins.drawn(checkpoint.pinned, self._named(), quiet=self.quiet)
         if self.world.waits:
             wishes = replace(wishes, interval_ms=30_000)
+        checkpoint.assigned = self.world.pins.assigns(quiet=self.quiet)
+        self.world.server.seen["assigned"] += checkpoint.assigned
         standby = self.world.standbys.drawn(ends_by_itself=wishes.available_now)
         settings, name = replace(self._settings(wishes, checkpoint), standby=standby), f"d{len(self.drivers)}"
         self.drivers.append(Driver(self.world, self.work, name, checkpoint, wishes, settings))

@@ -21,6 +21,7 @@ class Checkpoint:
     taken: int = 0  # number of batch ids from 0 on that the sink has from another checkpoint: it skips them
     skipped: bool = False  # the sink skipped one of them: its operator sets a new output for the query
     pinned: Pinned = ()  # the ranges that its last driver named
+    assigned: bool = False  # whether its last driver named the partitions, in Spark's form
     filter: RecordFilter = EVERYTHING  # of its last driver
     planned_with: list[RecordFilter] = field(default_factory=list)  # the filter of each entry of the WAL
     needs: RecordFilter | None = None  # a driver had another filter than its batch: its operator ends that batch first

@@ -38,7 +38,7 @@ def _calm(world: World, apps: Applications) -> None:
         policies.allow_all(world)
     for driver in apps.running:
         of_others = driver.wishes.assignors == EXCLUSIVE or driver.filter != world.filters.current
-        if world.pins or of_others:
+        if world.pins or of_others or driver.checkpoint.assigned:
             apps.kill(driver)
 
 

@@ -10,7 +10,7 @@ from coordinator.key_hash import hash_key, hash_record
 from coordinator.offset_spec import AtTimestamps, Earliest, Latest, OffsetSpec
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
-from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
+from coordinator.subscription import Assigned, Bounds, Subscription, Topic, TopicPartition
 from simulation.brokers import Brokers
 
 TOPIC, JOINED = "orders", "payments"
@@ -137,11 +137,13 @@ class SimulatedLog:
     def __init__(self, kafka: SimulatedKafka, turn: Callable[[], None], *, committed: bool = False) -> None:
         self._kafka, self._turn, self._committed = kafka, turn, committed
 
-    def topics(self, _: Subscription) -> dict[str, Topic]:
-        """The topics with their partitions."""
+    def topics(self, subscription: Subscription) -> dict[str, Topic]:
+        """The topics with their partitions; for `Assigned` with the assigned ones only."""
         self._turn()
-        numbers = tuple(range(self._kafka.partitions))
-        return {topic: Topic(topic, f"id-{n}", numbers) for n, topic in enumerate(self._kafka.topics, 1)}
+        read = subscription.partitions if isinstance(subscription, Assigned) else self._kafka.logs
+        numbers = {name: tuple(tp.partition for tp in read if tp.topic == name) for name in self._kafka.topics}
+        count = self._kafka.partitions
+        return {name: Topic(name, f"id-{n}", numbers[name], count) for n, name in enumerate(self._kafka.topics, 1)}
 
     def bounds(
         self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None

@@ -8,7 +8,7 @@ from random import Random
 
 from coordinator.assignment.rebalance import minus
 from coordinator.key_hash import cuts
-from coordinator.ranges import HashRange
+from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import Assigned, Subscription, TopicPartition, Topics
 
 Pinned = tuple[HashRange, ...]
@@ -23,6 +23,7 @@ class Pins:
     def __init__(self, seed: int, *, possible: bool) -> None:
         self._random = Random(f"pins {seed}")  # noqa: S311 - it must replay
         self._cut = ()
+        self._may_assign = Random(f"assign {seed}").random() < 0.3  # noqa: S311 - likewise
         if possible and self._random.random() < 0.15:
             self.cut_anew()
 
@@ -37,6 +38,10 @@ class Pins:
         parts = cuts(self._random.choice((1, 2, 4)))
         odd = len(parts) > 2 and self._random.random() < 0.3
         self._cut = (tuple(parts[::2]), tuple(parts[1::2])) if odd else tuple((part,) for part in parts)
+
+    def assigns(self, *, quiet: bool) -> bool:
+        """Whether a driver that starts names the partitions of now in Spark's form; none does at the quiet end."""
+        return not (quiet or self._cut) and self._may_assign and self._random.random() < 0.3
 
     def unread(self, named: Collection[Pinned]) -> list[Pinned]:
         """The parts of the cut that nobody names."""
@@ -54,8 +59,12 @@ class Pins:
         return self._random.choice(unread or self._cut)
 
 
-def subscription(pinned: Pinned, partitions: Collection[TopicPartition], topics: tuple[str, ...]) -> Subscription:
-    """The subscription of a driver."""
+def subscription(
+    pinned: Pinned, partitions: Collection[TopicPartition], topics: tuple[str, ...], *, assigned: bool = False
+) -> Subscription:
+    """The subscription of a driver; `assigned`: to the partitions of now, in Spark's form."""
+    if assigned and not pinned:
+        return Assigned(dict.fromkeys(partitions, (WHOLE,)))
     return Assigned(dict.fromkeys(partitions, pinned), pinned=True) if pinned else Topics(topics)
 
 

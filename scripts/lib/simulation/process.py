@@ -50,7 +50,7 @@ class Process(ABC):
         made = Cooperative if world.without_order else Service
         self.service = made(
             settings,
-            pins.subscription(self.pinned, tuple(world.kafka.logs), world.kafka.topics),
+            pins.subscription(self.pinned, tuple(world.kafka.logs), world.kafka.topics, assigned=checkpoint.assigned),
             world.starting,
             wishes.cutting,
             store=store,
