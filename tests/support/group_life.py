@@ -88,6 +88,7 @@ class Life:
         world.client.require_noeviction()
         world.found(p0=5)
         store = world.store
+        world.redis.hset(GroupKeys(world.group).stable("orders"), "1", "0")  # it had positions, which are gone
         store.positions.create("", {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}, {OTHER: 0}, grace_ms=9)
         (growth,) = store.positions.growths()
         assert (growth.old, growth.new) == (2, 4)
