@@ -8,6 +8,7 @@ import pytest
 
 from coordinator.errors import KafkaAccessError, StateLostError
 from coordinator.key_hash import cuts
+from coordinator.member.requests import Mirror
 from coordinator.offset_spec import Latest
 from coordinator.progress.mirror import foundings
 from coordinator.progress.stream_offset import StreamOffset
@@ -151,3 +152,10 @@ def test_a_half_that_nobody_proves_ends_the_query_after_a_session(members: Group
     members.lose_everything()
     with pytest.raises(StateLostError, match=f"{tp.topic}-0"):
         lower.next_offset(end, UNLIMITED)
+
+
+def test_a_member_of_an_earlier_group_does_not_write_the_mirror(members: Group, tp: TopicPartition) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    assert service._turns.once(Mirror((tp,), (tp.topic,), service.state.life.founding)) is True
+    assert service._turns.once(Mirror((tp,), (tp.topic,), "ff")) is None
