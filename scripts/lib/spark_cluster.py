@@ -29,6 +29,7 @@ from job import FLIGHTS_JOB, SLOTS, Job, SparkSubmit
 from topics import Kafka
 
 _BATCHES = 6
+_SESSION_MS = "45000"  # the default: a driver that ends politely is replaced long before
 _CUT_S = 20.0
 _LEFT_S = 60.0
 _MOST_FETCHED = 1.1
@@ -143,6 +144,7 @@ class _Scene:
         name = f"cluster-{uuid.uuid4().hex[:8]}"
         fleet = Fleet(self._kafka, self._redis, name, self._folder / name, pace="1 second", job=_JOB)
         fleet.cluster = self._cluster.words()
+        fleet.options = {"session.timeout.ms": _SESSION_MS}
         stack.callback(fleet.end)
         for driver in ("a", "b"):
             self._driver(f"{name}/{driver}")

@@ -233,7 +233,6 @@ FAULTS = (
         "others wait for the whole lease of a member that left in a batch",
         (Edit(_LEAVE, "if wait ~= '' and its_end then", "if false then"),),
         _MEMBERSHIP,
-        schedules=60,
     ),
     Fault(
         "a member whose task may read on hands over at once",
@@ -245,13 +244,11 @@ FAULTS = (
             ),
         ),
         _MEMBERSHIP,
-        schedules=200,
     ),
     Fault(
         "a polite end leaves evidence against its slices",
         (Edit(_LEAVE, "redis.call('HDEL', KEYS[9], call.member)\n", ""),),
         _MEMBERSHIP,
-        schedules=60,
     ),
     Fault(
         "a task reads on after its driver has left",
