@@ -86,7 +86,7 @@ FAULTS = (
     ),
     Fault(
         "a member with a longer session that joins in a recovery comes too late",
-        (Edit(_LEASES, "  if recovers and more > 0 then", "  if false then"),),
+        (Edit(_LEASES, "  if recovers then redis.call", "  if false then redis.call"),),
         _RECOVERY,
     ),
     Fault(

@@ -81,7 +81,7 @@ class Applications:
         checkpoint.pinned = self.world.pins.drawn(checkpoint.pinned, self._named(), quiet=self.quiet)
         if self.world.waits:
             wishes = replace(wishes, interval_ms=30_000)
-        checkpoint.assigned = self.world.pins.assigns(quiet=self.quiet)
+        checkpoint.assigned = self.world.pins.assigns(quiet=self.quiet) and not self.world.joined
         self.world.server.seen["assigned"] += checkpoint.assigned
         standby = self.world.standbys.drawn(ends_by_itself=wishes.available_now)
         settings, name = replace(self._settings(wishes, checkpoint), standby=standby), f"d{len(self.drivers)}"
