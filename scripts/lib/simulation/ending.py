@@ -109,7 +109,7 @@ def _arrive(world: World, apps: Applications) -> None:
             apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
         if _arrived(world, apps):
             break
-        if world.pins:
+        if world.pins or world.without_order:
             policies.allow_again(world)
         if any(s.parked for s in world.invariants.state.strikes) or world.invariants.state.parked_keys:
             operating.release(world, apps.work, healed=True)  # a hung driver that was reported late
