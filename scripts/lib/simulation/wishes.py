@@ -65,10 +65,13 @@ class Wishes:
         return replace(mine, acknowledges=False, orders=False, replays_acknowledged=True)
 
     def widened(self) -> "Wishes":
-        """The wishes of a member that reads thousands of offsets in a slice: no limit counts single offsets."""
+        """The wishes of a member that reads thousands of offsets in a slice: no limit counts single offsets.
+
+        A short budget does: one slow record a batch is one offset a batch where few offsets have a record.
+        """
         most = self.limits.max_offsets and OFFSETS_A_RECORD * self.limits.max_offsets
         limits = replace(self.limits, max_offsets=most)
-        mine = replace(self, limits=limits, cutting=widened(self.cutting), max_lead_ms=None)
+        mine = replace(self, limits=limits, cutting=widened(self.cutting), max_lead_ms=None, batch_budget_ms=0)
         return replace(mine, acknowledges=False, orders=False)
 
     def joining(self, topics: tuple[str, ...]) -> "Wishes":
