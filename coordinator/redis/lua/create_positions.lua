@@ -74,17 +74,18 @@ local function look_at(topic, id, count, recorded, stable_key)
   if not seen or of ~= id or less(seen, now) then redis.call('HSET', META, field, id .. ' ' .. now) end
 end
 
-local before, looked = {}, {}  -- topic -> its number of partitions before this call
+local before, looked, without_any = {}, {}, {}  -- topic -> its number of partitions before this call
 for i = 5, #ARGV do
   local topic, id, count, partition, position = unpack(places[i])
   local segments, ics, stable = KEYS[3 * i - 10], KEYS[3 * i - 9], KEYS[3 * i - 8]
   local known, partitions = check_topic(redis.call('HGET', KEYS[2], topic), topic, KEYS[2])
   before[topic] = before[topic] or partitions or '0'
+  if without_any[topic] == nil then without_any[topic] = redis.call('EXISTS', stable) == 0 end
   if not known and redis.call('EXISTS', segments) == 1 then
     event(KEYS[3], 'mend', 'topic ' .. topic .. ' was missing in Redis: it was written again, with ' .. count .. ' partitions')
   elseif known == id and less(partition, before[topic]) and redis.call('EXISTS', segments) == 0 then
-    -- A reader of assigned partitions may add this one now.
-    local had = redis.call('HEXISTS', stable, partition) == 1
+    -- A reader of assigned partitions may add this one now, beside those that others have placed.
+    local had = without_any[topic] or redis.call('HEXISTS', stable, partition) == 1
     if had then event(KEYS[3], 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position) end
   end
   if not looked[topic] and (known or id) == id then look_at(topic, id, count, partitions, stable) end

@@ -152,12 +152,12 @@ def test_a_parked_lane_is_shown_with_its_record_and_the_lost_member(run: Run, re
     assert code == 0
     assert rows(out)[1:] == [
         ["orders", "0", str(LOWER), "5", "2", "parked", "1970-01-01T00:00:01Z", "m-0"],
-        ["orders", "1", str(WHOLE), "7", "1", "tried", "alone", "1970-01-01T00:00:02Z", "m-0"],
+        ["orders", "1", str(WHOLE), "7", "1", "on", "trial", "1970-01-01T00:00:02Z", "m-0"],
     ]
     printed = json.loads(run("parked", group, "--json", "--redis", redis_url)[1])["strikes"]
     assert [(s["topic"], s["partition"], s["offset"], s["state"]) for s in printed] == [
         ("orders", 0, 5, "parked"),
-        ("orders", 1, 7, "tried alone"),
+        ("orders", 1, 7, "on trial"),
     ]
 
 

@@ -55,6 +55,7 @@ def test_a_partition_of_which_nothing_is_left_begins_at_its_beginning_never_at_t
     kafka_groups.forget(members.kafka.bootstrap, members.name)
     members.service(subscribed(tp), Latest()).first_positions()
     assert members.state.stable == {tp: 0}
+    assert "mend" in members.events
 
 
 @dataclass
