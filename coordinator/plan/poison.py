@@ -60,9 +60,15 @@ class Strike:
         """The beginning of the slice that was read last, in vain."""
         return self.offsets.start
 
-    def most(self, one: int) -> int:
-        """The most offsets of a trial: all after the first strike. `one`: so many hold about one record."""
-        return len(self.offsets) if self.count == 1 else max(one, ceil(len(self.offsets) / PARTS))
+    def trial_end(self, position: int, one: int) -> int:
+        """How far a trial reads from a position: to the end after the first strike, later a part of the struck offsets.
+
+        What lies before these is read first. `one`: so many offsets hold about one record.
+        """
+        if self.count == 1:
+            return self.offsets.until
+        part = max(one, ceil(len(self.offsets) / PARTS))
+        return self.offset if position < self.offset else min(self.offsets.until, position + part)
 
     @property
     def text(self) -> str:
@@ -157,14 +163,14 @@ def tried(
         for piece, struck in _cut(ranges, [s for s in strikes if s.tp == tp]):
             if struck:
                 one = trials[tp, piece.hashes] = offsets_of_a_record((tp, piece.hashes))
-                piece = _held(piece, min(struck.offsets.until, piece.position + struck.most(one)))  # noqa: PLW2901
+                piece = _held(piece, min(s.trial_end(piece.position, one) for s in struck))  # noqa: PLW2901
             pieces.append(piece)
         limited[tp] = tuple(pieces)
     return limited, trials
 
 
-def _cut(ranges: Iterable[OwnedRange], strikes: list[Strike]) -> Iterator[tuple[OwnedRange, Strike | None]]:
-    """The pieces, cut at both ends of each strike, each with its strike; parked ones are held where they are parked.
+def _cut(ranges: Iterable[OwnedRange], strikes: list[Strike]) -> Iterator[tuple[OwnedRange, list[Strike]]]:
+    """The pieces, cut at both ends of each strike, each with its strikes; parked ones are held where they are parked.
 
     A reset may move a position below a parked offset. Then a strike counts up to the parked offset.
     """
@@ -173,8 +179,7 @@ def _cut(ranges: Iterable[OwnedRange], strikes: list[Strike]) -> Iterator[tuple[
         for piece in map(owned.within, owned.hashes.cut(bounds)):
             holds = [s for s in strikes if piece.hashes.lo in s.hashes and piece.position < s.offsets.until]
             parked = min((s for s in holds if s.parked), key=attrgetter("offset"), default=None)
-            struck = max((s for s in holds if not s.parked), key=attrgetter("count"), default=None)
-            yield _held(piece, parked.offset) if parked else piece, struck
+            yield _held(piece, parked.offset) if parked else piece, [s for s in holds if not s.parked]
 
 
 def _held(owned: OwnedRange, at: int = 0) -> OwnedRange:

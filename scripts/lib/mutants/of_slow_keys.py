@@ -24,7 +24,7 @@ _OF_REPORTS = (
 FAULTS = (
     Fault(
         "a parked lane is planned",
-        (Edit(_POISON, "yield _held(piece, parked.offset) if parked else piece, struck", "yield piece, struck"),),
+        (Edit(_POISON, "yield _held(piece, parked.offset) if parked else piece, ", "yield piece, "),),
         schedules=300,
     ),
     Fault(
@@ -42,15 +42,15 @@ FAULTS = (
         (
             Edit(
                 _POISON,
-                "min(struck.offsets.until, piece.position + struck.most(one))",
-                "piece.position + struck.most(one)",
+                "min(self.offsets.until, position + part)",
+                "position + part",
             ),
         ),
         _OF_POISON,
     ),
     Fault(
         "after one strike the lane is read record by record",
-        (Edit(_POISON, "return len(self.offsets) if self.count == 1 else max(", "return max("),),
+        (Edit(_POISON, "        if self.count == 1:\n            return self.offsets.until\n", ""),),
         _OF_POISON,
     ),
     Fault(

@@ -59,7 +59,7 @@ def reach(limited: OwnedRanges) -> list[int]:
         pytest.param(
             [replace(PARKED, offsets=OffsetRange(30, 31)), ONCE],
             4,
-            [2, 80],
+            [8, 80],
             id="... but as a trial where it was struck below that",
         ),
         pytest.param(
@@ -73,7 +73,10 @@ def reach(limited: OwnedRanges) -> list[int]:
         pytest.param([WIDE], 10, [64, 80], id="after one strike all that was struck is read"),
         pytest.param([replace(WIDE, count=2)], 10, [7, 80], id="after two, about one record"),
         pytest.param([replace(WIDE, offsets=OffsetRange(10, 330), count=2)], 10, [10, 80], id="... or a 32nd of it"),
-        pytest.param([replace(WIDE, count=3), ONCE], 10, [7, 80], id="the strike that counts most decides"),
+        pytest.param(
+            [replace(WIDE, count=3), ONCE], 10, [2, 80], id="of several strikes, the one with the nearest end"
+        ),
+        pytest.param([replace(WIDE, count=2)], 4, [6, 80], id="what lies before the struck offsets is read first"),
     ],
 )
 def test_strikes_bound_the_work(strikes: list[Strike], lower: int, expected: list[int]) -> None:
