@@ -196,8 +196,8 @@ class Steering:
                 packed = pack_offsets(slices, tasks=tasks, max_offsets=most, work=work)
             else:
                 joined = self._cutting.joined
-                on_trial = [not joined and trial_of(s.lane, apart) is not None for s in slices]
-                groups = [tuple(s for s, x in zip(slices, on_trial, strict=True) if x == of) for of in (False, True)]
+                on_trial = {s for s in slices if trial_of(s.lane, apart)} if apart and not joined else set()
+                groups = ([s for s in slices if s not in on_trial], sorted(on_trial)) if on_trial else (slices,)
                 packed = tuple(
                     task
                     for of in groups

@@ -73,7 +73,8 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
         made = _made(task, function, meter, ends, filtered)
         if not with_function:
             made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more columns
-        with meter.alive() if with_function else nullcontext():  # it ends before the task asks by the same link
+        calls = function is not None and (function.per_key or task.singly)  # else the meter knows of none
+        with meter.alive() if calls else nullcontext():  # it ends before the task asks by the same link
             for batch in regrouped(made):
                 meter.hands_on()
                 link.check()

@@ -60,7 +60,7 @@ FAULTS = (
     ),
     Fault(
         "a lane on trial shares a task with others",
-        (Edit("coordinator/cost/steering.py", "not joined and trial_of(s.lane, apart) is not None", "False"),),
+        (Edit("coordinator/cost/steering.py", "if apart and not joined else set()", "if False else set()"),),
         ("tests/coordinator/cost/test_steering_trials.py",),
     ),
     Fault(
