@@ -140,6 +140,8 @@ def trial_of(lane: Lane, trials: Collection[Lane]) -> Lane | None:
 
 def singly(slices: Iterable[Slice], trials: Trials) -> bool:
     """Whether a task with these slices takes and reports records one by one: of one key, or of about one record."""
+    if not trials:
+        return False
     tried = ((s, trials[of]) for s in slices if (of := trial_of(s.lane, trials)))
     return any(s.hashes.lo == s.hashes.hi or len(s.offsets) <= one for s, one in tried)
 

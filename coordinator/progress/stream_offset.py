@@ -125,7 +125,7 @@ class LanesOfRows(Mapping[TopicPartition, tuple[Lane, ...]]):
         return repr(dict(self))
 
 
-@dataclass(frozen=True)  # without slots, for `rows`
+@dataclass(frozen=True)  # without slots, for its cached properties
 class StreamOffset:
     """One offset of a streaming query. `member` is None in the initial offset, `group` in standalone mode."""
 
@@ -155,10 +155,11 @@ class StreamOffset:
         """The offset without the lanes of some partitions."""
         return replace(self, lanes={tp: lanes for tp, lanes in self.lanes.items() if tp not in partitions})
 
-    @property
+    @cached_property
     def slices(self) -> tuple[Slice, ...]:
         """The slices of the batch that ends here."""
-        return tuple(Slice(tp, lane.hashes, r) for tp, lane in self for r in lane.offsets)
+        rows = ((tp, row) for tp, of_tp in self.rows.items() for row in of_tp)
+        return tuple(Slice(tp, hashes, r) for tp, row in rows for hashes in row.parts for r in row.offsets)
 
     @cached_property
     def digest(self) -> str:
