@@ -68,6 +68,11 @@ class Log(Protocol):
         Only the ends are asked for where `beginnings` are known.
         """
 
+    def bounds_now(
+        self, partitions: Iterable[TopicPartition], beginnings: Offsets | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        """The same of the partitions whose leader answers now. Raises once one has not answered for too long."""
+
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Where, in each log as it is now, the records of that leader epoch and older ones end.
 
@@ -86,10 +91,12 @@ class Log(Protocol):
     def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
         """The rack of each partition's leader, where the broker names one; topics that do not exist are left out."""
 
-    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
-        """What Kafka's own group of that name has committed: offset and metadata text."""
+    def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
+        """What Kafka's own group of that name has committed: offset and metadata text. Not `patient`: asked once."""
 
-    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+    def commit_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
+    ) -> bool:
         """Commit to Kafka's own group; False if plain consumers live in it, which forbids that."""
 
     def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:

@@ -1,35 +1,66 @@
-"""One connection to Kafka: opened at first use, opened again after a passing failure, closed once.
+"""One connection to Kafka: opened at first use, patient with brokers that are away, closed once.
+
+    a broker says no, for now       ask for leaders and coordinators again, then these
+    no answer, or no connection     close, connect by another bootstrap server, ask again
 
 Knows how to open kafka-python, and how it fails; nothing of offsets or groups. Only one thread at a time may use it;
 kafka-python does the IO in a daemon thread of its own.
 """
 
+import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import TypeVar, cast
 
 from kafka import KafkaAdminClient
-from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaError, SaslAuthenticationFailedError
+from kafka.errors import (
+    BrokerResponseError,
+    KafkaConfigurationError,
+    KafkaConnectionError,
+    KafkaError,
+    SaslAuthenticationFailedError,
+)
+from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
 from kafka.net.connection import KafkaConnection as KafkaNetConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from coordinator.errors import UnknownTopicError
+from coordinator.errors import CoopKafkaError, KafkaUnavailableError, UnknownTopicError
 from coordinator.kafka import internals
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.errors import explained, is_refusal, unreachable, unusable_settings
 from coordinator.subscription import TopicPartition
 
-FIRST_CONTACT_MS = 10_000
-"""A wrong address fails within this time, unless `bootstrap_timeout_ms` is set."""
+_log = logging.getLogger(__name__)
 
-RECONNECT_MS = 30_000
-"""After a first answer the address is right. From then on a restart of the broker may take this long."""
+SHORT_PATIENCE_MS = 10_000
+"""The patience of commands, which a person waits for."""
+
+FIRST_CONTACT_MS = 60_000
+"""The most patience with an address that never answered: it is more likely wrong than away."""
+
+BOOTSTRAP_MS = 10_000
+"""The longest attempt to connect, unless `bootstrap_timeout_ms` is set."""
+
+NEXT_SERVER_MS = 3_000
+"""An attempt with one of several bootstrap servers: it may be frozen. Each later attempt gets as much more."""
+
+REQUEST_MS = 10_000
+"""The wait for an answer, unless `request_timeout_ms` is set: then the broker is taken for away."""
 
 BACKOFF_MS = 1_000
 """Longest pause between two attempts to connect. It is Java's default; kafka-python's is 30 s."""
+
+BRIEF_S = 1.0
+"""The wait for an answer that is not worth more: of the group in which stable offsets are mirrored."""
+
+SHORTLY_S = 3.0
+"""An outage that is over by then is not worth a line."""
 
 ENDED_LOGINS = 3
 """This many connections in a row that end during the login mean wrong credentials. Fewer may be a broker that stops."""
@@ -39,43 +70,72 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Session:
-    """An open connection, and the known leaders of partitions."""
+    """An open connection, the known leaders of partitions, and questions that leaders have not answered yet."""
 
     admin: KafkaAdminClient
     manager: KafkaConnectionManager
     leaders: dict[TopicPartition, int] = field(default_factory=dict)
+    pending: dict[object, Future] = field(default_factory=dict)
 
 
 class KafkaConnection:
-    """Sends requests to Kafka, each retry over a new connection (as Spark's offset reader does)."""
+    """Sends requests to Kafka, again and again while brokers are away."""
 
-    def __init__(self, kafka: Mapping[str, object], *, retries: int, retry_interval_ms: int) -> None:
+    def __init__(
+        self,
+        kafka: Mapping[str, object],
+        *,
+        retries: int,
+        retry_interval_ms: int,
+        patience_ms: int = SHORT_PATIENCE_MS,
+    ) -> None:
         self._kafka = kafka
         self._retries = retries
         self._retry_interval_s = retry_interval_ms / 1000
+        self._patience_ms = patience_ms
         self._session: Session | None = None
         self._answered_before = False
 
-    def ask(self, what: str, question: Callable[[Session], T]) -> T:
+    def ask(self, what: str, question: Callable[[Session], T], *, patient: bool = True) -> T:
         """The result of `question`; `what` names the requested thing in errors.
 
-        An unreachable broker ends it after `FIRST_CONTACT_MS`. It retries `retries` times after a passing error of a
-        broker. It also retries an unknown topic, because a new topic may not have reached that broker.
+        After a passing failure it asks again, `retries` times at least, and for `patience_ms` at least. It also retries
+        an unknown topic, because a new topic may not have reached that broker. If not `patient`, it asks once, and
+        waits for `BRIEF_S`: the answer is not worth that a batch waits for it.
         """
-        retries_left = self._retries
+        began, retries, warned = time.monotonic(), self._retries, False
+        patience_s = (self._patience_ms if self._answered_before else min(self._patience_ms, FIRST_CONTACT_MS)) / 1000
         while True:
-            session = self._open()
             try:
-                return question(session)
-            except (KafkaError, OSError, UnknownTopicError) as error:
-                self.close()
-                failure = (
-                    error if isinstance(error, UnknownTopicError) else explained(error, what, servers_of(self._kafka))
-                )
-                if not retries_left or not (failure.retriable or isinstance(failure, UnknownTopicError)):
-                    raise failure from None
-            retries_left -= 1
+                session = self._open(began + patience_s - time.monotonic())
+                answer = question(session) if patient else _briefly(partial(question, session))
+            except (CoopKafkaError, KafkaError, OSError) as error:
+                failure = self._after(error, what)
+            else:
+                if warned:
+                    _log.warning("Kafka answers again, after %.0f s", time.monotonic() - began)
+                return answer
+            away = isinstance(failure, KafkaUnavailableError)
+            passing = patient and (away or isinstance(failure, UnknownTopicError))
+            if not passing or (retries <= 0 and not (away and time.monotonic() - began < patience_s)):
+                raise failure from None
+            if away and not warned and time.monotonic() - began >= SHORTLY_S:
+                warned = True
+                _log.warning("%s; asked again for up to %.0f s", failure.what, patience_s)
+            retries -= 1
             time.sleep(self._retry_interval_s)
+
+    def _after(self, error: BaseException, what: str) -> CoopKafkaError:
+        """This project's error. Whatever is asked next is asked another way."""
+        session, answered = self._session, isinstance(error, CoopKafkaError | BrokerResponseError | TimeoutError)
+        if not answered:
+            self.close()
+        elif session is not None:
+            session.leaders.clear()
+            internals.forget_coordinators(session.manager)
+        if isinstance(error, CoopKafkaError):
+            return error
+        return explained(error, what, servers_of(self._kafka))
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
@@ -83,15 +143,37 @@ class KafkaConnection:
         if session is not None:
             session.admin.close()
 
-    def _open(self) -> Session:
+    def _open(self, left_s: float) -> Session:
+        """The open connection, or a new one; an attempt takes at most the patience that is left."""
         if self._session is None:
             # The consumer's settings that an admin client does not have are left out.
             known = {k: v for k, v in client_arguments(self._kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
-            patience_ms = RECONNECT_MS if self._answered_before else FIRST_CONTACT_MS
-            own = {"bootstrap_timeout_ms": patience_ms, "reconnect_backoff_max_ms": BACKOFF_MS, **known}
+            attempt_ms = min(BOOTSTRAP_MS, max(BACKOFF_MS, round(1000 * left_s)))
+            own = {"bootstrap_timeout_ms": attempt_ms, "reconnect_backoff_max_ms": BACKOFF_MS}
+            own |= {"request_timeout_ms": REQUEST_MS, **known}
             self._session = Session(*open_client(KafkaAdminClient, own))
             self._answered_before = True
         return self._session
+
+
+def _briefly(question: Callable[[], T]) -> T:
+    """The result of `question`. After `BRIEF_S` a `TimeoutError`; then a thread still waits for the answer."""
+    answers: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put((question(), None))
+        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+            answers.put((None, error))
+
+    threading.Thread(target=ask, name="coop-kafka-brief", daemon=True).start()
+    try:
+        answer, error = answers.get(timeout=BRIEF_S)
+    except Empty:
+        raise TimeoutError(f"no answer within {BRIEF_S:g} s") from None
+    if error is not None:
+        raise error
+    return cast(T, answer)
 
 
 class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python has no types
@@ -100,6 +182,8 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python ha
     If a start fails, kafka-python reports only a timeout. Until then it repeats wrong credentials, which can lock an
     account. Here a refusal ends the start at once. Often kafka-python drops the refusal, when it arrives together with
     the end of the connection. So several ends during the login count as a refusal.
+
+    kafka-python gives all its time to one bootstrap server, which may be frozen. Here the others get their turn.
     """
 
     def __init__(self, net: NetworkSelector, **settings: object) -> None:
@@ -107,10 +191,13 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python ha
         self.last_failure: BaseException | None = None
         self._ended_logins = 0
 
-    def get_connection(self, node_id: object, *args: object, **how: object) -> object:
+    def get_connection(self, node_id: object, timeout_ms: float | None = None, **how: object) -> object:
         if self.last_failure is not None and is_refusal(self.last_failure):
             raise self.last_failure
-        connection = super().get_connection(node_id, *args, **how)
+        if timeout_ms is not None and len(self.cluster.bootstrap_brokers()) > 1:
+            failures, *_ = self._backoff.get(node_id, (0,))
+            timeout_ms = min(timeout_ms, NEXT_SERVER_MS * (1 + failures))
+        connection = super().get_connection(node_id, timeout_ms, **how)
         if not connection.init_future.is_done:
             connection.init_future.add_callback(self._forget)
             connection.init_future.add_errback(lambda failure: self._remember(failure, connection))

@@ -4,6 +4,7 @@
     MemoryRecords._next_slice, _cache_next                                       record batches as they are on the wire
     consumer._manager._build_transport, transport._sock                          sockets
     manager.cluster._topics                                                      topics of the first request
+    manager._backoff, manager.cluster._coordinators                              failed attempts; a group's coordinator
     producer._accumulator, _sender, _transaction_manager                         records with neither key nor value
 
 `tests/coordinator/kafka/test_internals.py` names what another version lacks.
@@ -79,6 +80,11 @@ def request_first(manager: KafkaConnectionManager, topics: Iterable[str]) -> Non
     Its own `set_topics` would connect at once, without a timeout.
     """
     manager.cluster._topics = set(topics)
+
+
+def forget_coordinators(manager: KafkaConnectionManager) -> None:
+    """Let the next request about a group ask for its coordinator: kafka-python never forgets one."""
+    manager.cluster._coordinators.clear()
 
 
 def append(producer: KafkaProducer, to: TopicPartition, record: tuple[Any, ...], headers: Any) -> Any:

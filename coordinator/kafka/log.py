@@ -15,7 +15,7 @@ from kafka.structs import OffsetAndMetadata
 from kafka.structs import TopicPartition as KafkaTopicPartition
 
 from coordinator.errors import InvalidOptionError, LogError, StartingOffsetError
-from coordinator.kafka.connection import KafkaConnection, Session
+from coordinator.kafka.connection import SHORT_PATIENCE_MS, KafkaConnection, Session
 from coordinator.kafka.errors import unknown_partitions
 from coordinator.kafka.offsets import (
     NO_OFFSET,
@@ -27,9 +27,11 @@ from coordinator.kafka.offsets import (
     ends_of_epochs,
     leader_racks,
     look_up,
+    look_up_now,
 )
 from coordinator.kafka.policy_topic import PolicyTopic
 from coordinator.kafka.record_times import first_times
+from coordinator.kafka.silence import Silence
 from coordinator.offset_spec import (
     EARLIEST,
     LATEST,
@@ -73,10 +75,17 @@ class KafkaLog:
         retries: int,
         retry_interval_ms: int,
         fail_on_data_loss: bool = True,
+        patience_ms: int = SHORT_PATIENCE_MS,
     ) -> None:
-        """`kafka` holds kafka-python's keyword arguments; `retries` are `fetchOffset.numRetries`."""
+        """`kafka` holds kafka-python's keyword arguments; `retries` are `fetchOffset.numRetries`.
+
+        `patience_ms`: how long brokers may be away. Each failed request is sent again, at least until then.
+        """
         self._kafka = kafka
-        self._connection = KafkaConnection(kafka, retries=retries, retry_interval_ms=retry_interval_ms)
+        self._connection = KafkaConnection(
+            kafka, retries=retries, retry_interval_ms=retry_interval_ms, patience_ms=patience_ms
+        )
+        self._silence = Silence(patience_ms)
         self._isolation = IsolationLevel.build_from(kafka.get("isolation_level", "read_uncommitted"))
         self._fail_on_data_loss = fail_on_data_loss
         self._warned = False  # that a pattern matches no topic
@@ -110,6 +119,23 @@ class KafkaLog:
         else:
             (ends,) = self._with_epochs(latest)
         return {tp: Bounds(beginnings[tp], *ends[tp]) for tp in wanted}
+
+    def bounds_now(
+        self, partitions: Iterable[TopicPartition], beginnings: Wanted | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        """The same of the partitions whose leader answers within a second, or has answered since the last look.
+
+        Raises `KafkaUnavailableError` once the leader of another has been away for longer than the patience.
+        """
+        wanted = list(partitions)
+        questions = {LATEST: wanted} if beginnings is not None else {EARLIEST: wanted, LATEST: wanted}
+        found, missing = self._connection.ask(
+            f"offsets of {len(wanted)} partitions", lambda session: look_up_now(session, questions, self._isolation)
+        )
+        self._silence.noticed(missing)
+        if beginnings is None:
+            beginnings = {tp: at.offset for tp, at in found[EARLIEST].items()}
+        return {tp: Bounds(beginnings[tp], *found[LATEST][tp]) for tp in wanted if tp not in missing}
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The end, in each current log, of the records of that leader epoch and of older ones (OffsetForLeaderEpoch).
@@ -155,19 +181,30 @@ class KafkaLog:
         names = sorted(set(topics))
         return self._connection.ask(f"the racks of {len(names)} topics", lambda session: leader_racks(session, names))
 
-    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
-        """The commits of Kafka's own group, offset and metadata text; empty if the group does not exist."""
+    def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
+        """The commits of Kafka's own group, offset and metadata text; empty if the group does not exist.
+
+        A failure is not tried again unless the caller is `patient`.
+        """
         answers = self._connection.ask(
-            f"the offsets of group {group!r}", lambda session: session.admin.list_group_offsets(group)[group]
+            f"the offsets of group {group!r}",
+            lambda session: session.admin.list_group_offsets(group)[group],
+            patient=patient,
         )
         return {TopicPartition(*tp): (at.offset, at.metadata) for tp, at in answers.items() if at.offset >= 0}
 
-    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
-        """Commit to Kafka's own group. False, without a commit, if the group has plain consumers."""
+    def commit_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
+    ) -> bool:
+        """Commit to Kafka's own group. False, without a commit, if the group has plain consumers.
+
+        A failure is not tried again unless the caller is `patient`.
+        """
         entries = {KafkaTopicPartition(*tp): OffsetAndMetadata(at, text, -1) for tp, (at, text) in offsets.items()}
         return self._connection.ask(
             f"a commit of offsets to group {group!r}",
             lambda session: _committed(session.admin.alter_group_offsets(group, entries)),
+            patient=patient,
         )
 
     def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:

@@ -4,22 +4,28 @@ kafka-python's own `list_partition_offsets` requests metadata before every look-
 a second, so this module keeps the leaders as long as the connection lives. kafka-python's `describe_topics` makes a
 dict of the whole answer, which takes three times as long as the answer.
 
-Leader epochs come with the offsets. The current end of a leader epoch needs a request of its own. Knows requests and
-error codes; nothing of the use of the offsets.
+Leader epochs come with the offsets. The current end of a leader epoch needs a request of its own.
+
+    look_up        all answers, or an error
+    look_up_now    the answers that come now: a leader that is dead or frozen holds up nobody else's question
+
+Knows requests and error codes; nothing of the use of the offsets.
 """
 
 import re
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from kafka import errors
+from kafka.future import Future
 from kafka.net.manager import KafkaConnectionManager
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from coordinator.kafka.connection import Session
-from coordinator.kafka.errors import forbidden_topic, unknown_partitions, unknown_topics
+from coordinator.kafka.errors import error_text, forbidden_topic, is_refusal, unknown_partitions, unknown_topics
 from coordinator.subscription import POLICIES, Topic, TopicPartition
 
 Wanted: TypeAlias = Mapping[TopicPartition, int]
@@ -50,6 +56,12 @@ NO_OFFSET = -1
 
 CONSUMER = -1
 """The replica id of a client that is not a replica."""
+
+METADATA_MS = 3_000
+"""The wait for one broker's metadata. Then another broker is asked: one with a question under way comes last."""
+
+LEADER_MS = 1_000
+"""The wait for leaders that do not answer at once. Later looks do not wait for them, and take their late answers."""
 
 TOPIC_IDS_FROM = 10
 """First version of Kafka's answer about topics that has topic ids."""
@@ -114,6 +126,38 @@ def look_up(
     return [dict(entry for answer in of_one for entry in _offsets(answer)) for of_one in answers]
 
 
+def look_up_now(
+    session: Session, questions: Mapping[int, Sequence[TopicPartition]], isolation: IsolationLevel
+) -> tuple[dict[int, dict[TopicPartition, LookedUp]], dict[TopicPartition, str]]:
+    """What leaders answer now to each of `questions`, by its time; and why some partitions have no answer to all.
+
+    A question that a leader has not answered is not asked again: the next look takes its answer.
+    """
+    partitions = {tp for wanted in questions.values() for tp in wanted}
+    _learn_leaders(session, partitions)
+    missing = {tp: "no leader" for tp in partitions if session.leaders[tp] < 0}
+    requests = {
+        (leader, time_ms): _of_times(topics, isolation)
+        for time_ms, wanted in questions.items()
+        for leader, topics in _by_leader({tp: time_ms for tp in wanted if tp not in missing}, session.leaders).items()
+    }
+    answers = session.manager.run(_answers_now, session.manager, session.pending, requests)
+    found: dict[int, dict[TopicPartition, LookedUp]] = {time_ms: {} for time_ms in questions}
+    for (leader, time_ms), answer in answers.items():
+        known, refused = _parted(answer)
+        found[time_ms] |= known
+        of_leader = [tp for tp in questions[time_ms] if session.leaders[tp] == leader and tp not in known]
+        missing |= {tp: f"{_address(session, leader)}: {error_text(refused.get(tp, answer))}" for tp in of_leader}
+    for tp in missing:  # another broker may lead it by now
+        session.leaders.pop(tp, None)
+    return found, missing
+
+
+def _address(session: Session, leader: int) -> str:
+    broker = session.manager.cluster.broker_metadata(leader)
+    return f"{broker.host}:{broker.port}" if broker else f"broker {leader}"
+
+
 def ends_of_epochs(session: Session, epochs: Mapping[TopicPartition, int]) -> Offsets:
     """The end, in each current log, of the records of that leader epoch and of older ones, if its leader knows."""
     _learn_leaders(session, set(epochs))
@@ -173,8 +217,41 @@ def _by_leader(wanted: Wanted, leaders: Mapping[TopicPartition, int]) -> dict[in
 
 
 async def _answer(manager: KafkaConnectionManager, request: Request) -> Response:
-    """Runs in kafka-python's thread; any broker will do."""
-    return await manager.send(request)
+    """Runs in kafka-python's thread. Any broker will do, so it asks another one if one does not answer."""
+    for _ in manager.cluster.brokers():
+        try:
+            return await manager.wait_for(manager.send(request), METADATA_MS)
+        except (errors.KafkaConnectionError, errors.KafkaTimeoutError, errors.NodeNotReadyError):
+            continue
+    return await manager.wait_for(manager.send(request), METADATA_MS)
+
+
+async def _answers_now(
+    manager: KafkaConnectionManager, pending: dict[object, Future], requests: Mapping[tuple[int, int], Request]
+) -> dict[tuple[int, int], Response]:
+    """Runs in kafka-python's thread. The answers or errors; it waits only for questions that are new."""
+    new = requests.keys() - pending.keys()
+    pending |= {key: _sent(manager, requests[key], key[0]) for key in new}
+    deadline = time.monotonic() + LEADER_MS / 1000
+    answers: dict[tuple[int, int], Response] = {}
+    for key in sorted(requests):
+        if key in new or pending[key].is_done:
+            try:
+                answers[key] = await manager.wait_for(pending[key], max(0.0, 1000 * (deadline - time.monotonic())))
+            except (errors.KafkaError, OSError) as error:
+                answers[key] = error
+        else:
+            answers[key] = errors.KafkaTimeoutError("no answer yet")
+        if pending[key].is_done:
+            del pending[key]
+    return answers
+
+
+def _sent(manager: KafkaConnectionManager, request: Request, leader: int) -> Future:
+    try:
+        return manager.send(request, node_id=leader)
+    except (errors.KafkaError, OSError) as error:
+        return Future().failure(error)
 
 
 async def _answers(
@@ -191,6 +268,24 @@ def _offsets(answer: Response) -> Iterator[tuple[TopicPartition, LookedUp]]:
             tp = TopicPartition(topic.name, partition.partition_index)
             _raise_on(partition.error_code, tp.topic, tp)
             yield tp, LookedUp(partition.offset, partition.leader_epoch)
+
+
+def _parted(answer: Response) -> tuple[dict[TopicPartition, LookedUp], dict[TopicPartition, BaseException]]:
+    """The offsets in an answer, and passing errors; raises all others."""
+    if isinstance(answer, BaseException):
+        if is_refusal(answer) or not isinstance(answer, errors.RetriableError | OSError):
+            raise answer
+        return {}, {}
+    known, refused = dict[TopicPartition, LookedUp](), dict[TopicPartition, BaseException]()
+    for topic in answer.topics:
+        for partition in topic.partitions:
+            tp, kind = TopicPartition(topic.name, partition.partition_index), errors.for_code(partition.error_code)
+            if kind is not errors.UnknownTopicOrPartitionError and issubclass(kind, errors.RetriableError):
+                refused[tp] = kind(str(tp))
+            else:
+                _raise_on(partition.error_code, tp.topic, tp)
+                known[tp] = LookedUp(partition.offset, partition.leader_epoch)
+    return known, refused
 
 
 def _epoch_ends(answer: Response) -> Iterator[tuple[TopicPartition, int]]:

@@ -109,9 +109,9 @@ class World:
     def log_ends(
         self, partitions: Sequence[TopicPartition], beginnings: Offsets | None = None, *, strict: bool = False
     ) -> Mapping[TopicPartition, Bounds] | None:
-        """Beginning and end of each log; None if a topic has vanished, unless `strict`, which raises."""
+        """The bounds of logs whose leader answers. None if a topic has vanished; with `strict`, an error."""
         try:
-            return self.log.bounds(partitions, beginnings)
+            return self.log.bounds_now(partitions, beginnings)
         except UnknownTopicError:
             if strict:
                 raise
@@ -122,7 +122,7 @@ class World:
 
         A log of the same leader epoch is left out, and one whose leader does not know.
         """
-        bounds = (self.log_ends(tuple(epochs)) if epochs else None) or {}
+        bounds = self.log.bounds(tuple(epochs)) if epochs else {}
         older = {tp: epoch for tp, epoch in epochs.items() if tp in bounds and epoch < bounds[tp].epoch}
         ends = self.log.ends_of_epochs(older) if older else {}
         return {tp: Extent(bounds[tp].epoch, end) for tp, end in ends.items()}
@@ -156,7 +156,7 @@ class World:
         """
         group, store = self.settings.group, self.store
         try:
-            offsets = of_this_schema(self.log.group_offsets(group), group)
+            offsets = of_this_schema(self.log.group_offsets(group, patient=False), group)
             before, allowed, written = None, True, dict[TopicPartition, tuple[int, str]]()
             while allowed:
                 status, policy = store.positions.status(), store.members.policy()
@@ -167,7 +167,7 @@ class World:
                 if (status.founding, status.reset, policy) == before and not fell:
                     break
                 before, written = (status.founding, status.reset, policy), now
-                allowed = self.log.commit_group_offsets(group, written)
+                allowed = self.log.commit_group_offsets(group, written, patient=False)
             if allowed and (foreign := [tp for tp, f in foundings(offsets).items() if f != status.founding]):
                 self._drop_foreign([tp for tp in foreign if tp not in written], status.founding)
         except (CoopKafkaError, Verdict) as error:

@@ -50,6 +50,8 @@ def set_targets(state: State, seen: Seen, call: Call) -> Decision:
             "name all topics of copartition in the option subscribe, or use another trigger",
         )
     bounds = state.log.bounds
+    if state.log.silent:
+        return Decision(state, (), LookAgain(RETRY_MS))
     older = older_partitions(seen.of(ReadGrowths()), seen.of(ReadPartitionCounts()), state.log.topics)
     state, taken = _with_sight(state, older & bounds.keys(), seen)
     if not taken:
@@ -155,6 +157,8 @@ def _with_sight(state: State, older: Collection[TopicPartition], seen: Seen) -> 
     None is taken while a watermark is lower than an end that was seen before: records would seem not to be there.
     """
     growing, ids = state.growing, state.log.topic_ids
+    if not state.log.silent.isdisjoint(older):
+        return state, False
     if ids != growing.topic_ids:
         growing = replace(growing, sights=(), low={}, topic_ids=ids)
     marks = seen.of(ReadHighWatermarks(tuple(sorted(older))))

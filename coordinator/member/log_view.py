@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
+from coordinator.member.decision import LOOK_MS, RETRY_MS, Call, Decision, LookAgain, Seen
 from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadOtherTopics, ReadTopics
 from coordinator.member.state import LogView, State
 from coordinator.progress import data_loss
@@ -29,12 +29,15 @@ def topics_again(log: LogView, seen: Seen) -> LogView:
     same = {tp for tp in partitions if tp.topic in log.topics and log.topics[tp.topic].id == topics[tp.topic].id}
     reached = {tp: end for tp, end in log.reached.items() if tp in same}
     low = {tp: of for tp, of in log.low.items() if tp in same}
-    return replace(log, topics=topics, partitions=partitions, reached=reached, low=low)
+    bounds = {tp: of for tp, of in log.bounds.items() if tp in same}
+    return replace(log, topics=topics, partitions=partitions, reached=reached, low=low, bounds=bounds)
 
 
 def see_logs(state: State, seen: Seen, call: Call) -> Decision:
     """Read the ends of all logs, with one request to each broker: the beginnings are as old as the topics.
 
+    A partition whose leader does not answer keeps its last known bounds, and is silent: nothing more is planned of it.
+    Without any bounds yet, the call looks again (rule: silent-leader).
     Topics of a pattern that vanished meanwhile are left out. Equal bounds stay the same object: quick to compare.
     """
     log = state.log
@@ -42,6 +45,12 @@ def see_logs(state: State, seen: Seen, call: Call) -> Decision:
     if found is None:
         log = topics_again(log, seen)
         found = seen.of(ReadLogEnds(log.partitions, None, strict=True)) or {}
+    silent = frozenset(log.partitions) - found.keys()
+    if not silent <= log.bounds.keys():
+        return Decision(state, (), LookAgain(RETRY_MS))
+    found = {**found, **{tp: log.bounds[tp] for tp in silent}}
+    if silent != log.silent:
+        log = replace(log, silent=silent)
     if log.beginnings is None:
         log = replace(log, beginnings={tp: b.beginning for tp, b in found.items()})
     return Decision(replace(state, log=log if found == log.bounds else replace(log, bounds=found)))

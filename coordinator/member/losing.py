@@ -12,7 +12,7 @@ from typing import Any
 from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import with_epoch_ends
-from coordinator.member.low_ends import judged, unsure
+from coordinator.member.low_ends import judged
 from coordinator.member.mirroring import mirror
 from coordinator.member.requests import (
     Claim,
@@ -55,7 +55,7 @@ def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
     if found:
         return _accept(state, acquired, found, seen, call)
     state = _stored(state, _report(state, acquired, bounds, ends), seen)
-    settled = None if unsure(state.log.low) else looked_at
+    settled = None if state.log.unsure else looked_at
     return Decision(replace(state, losses=replace(state.losses, settled=settled)))
 
 
@@ -145,8 +145,8 @@ def _moves(loss: Loss, state: State, acquired: Acquired, seen: Seen, call: Call)
 def _report(
     state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], ends: Mapping[TopicPartition, Bounds]
 ) -> Request[None]:
-    """The log ends, and the extents of logs with owned ranges; without partitions whose end is not believed yet."""
-    sure = ends.keys() - unsure(state.log.low)
+    """The log ends, and the extents of logs with owned ranges; without partitions whose end is not known now."""
+    sure = ends.keys() - state.log.unsure
     extents = _extent_texts(acquired, {tp: bounds[tp] for tp in _owned(acquired) if tp in sure})
     return ReportEnds({tp: b.end for tp, b in ends.items() if tp in sure}, extents)
 

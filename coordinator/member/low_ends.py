@@ -31,7 +31,9 @@ def judged(
     `reads` are offsets that must lie within the logs, except in partitions that are `lost` for another reason.
     """
     wanted = {tp: max(reads.get(tp, 0), log.reached.get(tp, 0)) for tp in log.bounds if tp not in lost}
-    low, ends = believed(log.low, log.bounds, {tp: o for tp, o in wanted.items() if log.bounds[tp].end < o}, seen)
+    below = {tp: offset for tp, offset in wanted.items() if log.bounds[tp].end < offset}
+    low, ends = believed(log.low, log.bounds, {tp: o for tp, o in below.items() if tp not in log.silent}, seen)
+    ends |= {tp: offset for tp, offset in below.items() if tp in log.silent}
     bounds = {tp: b._replace(end=ends.get(tp, b.end)) for tp, b in log.bounds.items()} if ends else log.bounds
     reached = {tp: b.end for tp, b in bounds.items()}
     return log if (reached, low) == (log.reached, log.low) else replace(log, reached=reached, low=low), bounds

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.limits import Limits
-from coordinator.member.low_ends import unsure
 from coordinator.member.state import Offsets, Pace, State
 from coordinator.plan.planning import OwnedRanges, anything, backlog, levels
 from coordinator.subscription import TopicPartition
@@ -29,7 +28,7 @@ def adopt_targets(state: State, seen: Seen, call: Call) -> Decision:
     A partition that appeared later has no target here. It is read up to the target of other members, which may wait
     for it. This member does not wait for it: so no two members wait for each other.
     """
-    pace, bounds, alone = state.pace, state.log.bounds, unsure(state.log.low)
+    pace, bounds, alone = state.pace, state.log.bounds, state.log.unsure
     if pace.targets is None:
         return Decision(state)
     known = {tp: target for tp, target in pace.targets.items() if tp in bounds}
@@ -38,8 +37,8 @@ def adopt_targets(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def ends_of(state: State) -> dict[TopicPartition, int]:
-    """The end of each partition in this run; 0 where the log end is not believed yet (see `low_ends`)."""
-    targets, of_others, alone = state.pace.targets, state.owning.targets, unsure(state.log.low)
+    """The end of each partition in this run; 0 where the log end is not known now (see `LogView.unsure`)."""
+    targets, of_others, alone = state.pace.targets, state.owning.targets, state.log.unsure
     ends = {tp: 0 if tp in alone else b.end for tp, b in state.log.bounds.items()}
     if targets is None:
         return ends

@@ -108,6 +108,13 @@ class LogView:
     epoch_ends: Mapping[tuple[str, TopicPartition, int, int], int | None] = field(default_factory=dict)
     reached: Offsets = field(default_factory=dict)  # how far these logs reached at the last look, also if it was low
     low: Mapping[TopicPartition, Low] = field(default_factory=dict)
+    silent: frozenset[TopicPartition] = frozenset()  # the leader did not answer at the last look
+
+    @property
+    def unsure(self) -> frozenset[TopicPartition]:
+        """The partitions whose end is not known now: nothing is planned of them, and nothing of them is lost yet."""
+        low = {tp for tp, of in self.low.items() if not of.believed}
+        return self.silent | low if low else self.silent
 
     @property
     def topic_ids(self) -> dict[str, str]:

@@ -80,6 +80,18 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     _kill_all(process)
 
 
+def freeze(process: subprocess.Popen[bytes]) -> None:
+    """Let a child and its family stand still, until `thaw`."""
+    for member in _family(process):
+        member.suspend()
+
+
+def thaw(process: subprocess.Popen[bytes]) -> None:
+    """Let a child and its family go on."""
+    for member in _family(process):
+        member.resume()
+
+
 def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """A child that lives, its descendants, and the rest of its session: their parents may have ended."""
     descendants = []

@@ -108,8 +108,83 @@ def start_broker(
     log = folder / "broker.log"
     process = processes.start([*_java(log), "kafka.Kafka", properties], log, outlives_parent=outlives_parent)
     address = f"{host}:{port}"
-    _await(lambda: _kafka_answers(address), process, log)
+    _await(lambda: _live_brokers(address) > 0, process, log)
     return Server(address, f"{host}:{secure_port}" if secure else None, process)
+
+
+@dataclass(slots=True)
+class Brokers:
+    """Brokers of one cluster, each also a controller, by node id from 1 on."""
+
+    addresses: list[str]
+    properties: list[Path]
+    processes: list[subprocess.Popen[bytes]]
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of all."""
+        return ",".join(self.addresses)
+
+    def kill(self, node: int) -> None:
+        """End a broker at once, as a lost machine would."""
+        processes.kill(self.processes[node - 1])
+
+    def freeze(self, node: int) -> None:
+        """Let a broker stand still: its host takes connections, and nobody answers."""
+        processes.freeze(self.processes[node - 1])
+
+    def thaw(self, node: int) -> None:
+        """Let a broker go on."""
+        processes.thaw(self.processes[node - 1])
+
+    def start(self, node: int) -> None:
+        """Start a broker again, at its address and with its data. Returns at once."""
+        log = self.properties[node - 1].with_name("broker.log")
+        self.processes[node - 1] = processes.start([*_java(log), "kafka.Kafka", self.properties[node - 1]], log)
+
+    def wait(self, count: int | None = None) -> None:
+        """Wait until the cluster knows `count` live brokers; without it, all of them."""
+        wanted = len(self.addresses) if count is None else count
+        process, log = self.processes[-1], self.properties[-1].with_name("broker.log")
+        processes.wait_until(lambda: _live_brokers(self.bootstrap) >= wanted, _READY_S, process, log)
+
+    def stop(self) -> None:
+        """Kill all: nothing of theirs is needed any more."""
+        for process in self.processes:
+            processes.kill(process)
+
+
+def start_brokers(folder: Path, count: int = 3, more: Sequence[str] = ()) -> Brokers:
+    """A cluster of our own, with its data in `folder`: three copies of each log, and two that must have a record."""
+    ports, controllers = free_ports(count), free_ports(count)
+    voters = ",".join(f"{node}@{HOST}:{port}" for node, port in enumerate(controllers, 1))
+    of_all = (_CONF / "broker.properties").read_text(), (_CONF / "broker-of-three.properties").read_text()
+    template = string.Template("\n".join([*of_all, *more]))
+    files = []
+    for node, (port, controller) in enumerate(zip(ports, controllers, strict=True), 1):
+        files.append(folder / f"broker-{node}" / "broker.properties")
+        files[-1].parent.mkdir()
+        values = {"host": HOST, "port": port, "controller_port": controller, "data": files[-1].with_name("data")}
+        files[-1].write_text(template.substitute(values, node=node, voters=voters))
+        _format(files[-1].parent, files[-1], None)
+    brokers = Brokers([f"{HOST}:{port}" for port in ports], files, [])
+    try:
+        for file in files:
+            log = file.with_name("broker.log")
+            brokers.processes.append(processes.start([*_java(log), "kafka.Kafka", file], log))
+        brokers.wait()
+    except BaseException:
+        brokers.stop()
+        raise
+    return brokers
+
+
+def _live_brokers(bootstrap: str) -> int:
+    try:
+        with closing(KafkaAdminClient(bootstrap_servers=bootstrap, bootstrap_timeout_ms=1000)) as admin:
+            return sum(not broker.get("is_fenced") for broker in admin.describe_cluster()["brokers"])
+    except KafkaError:
+        return 0
 
 
 def _java(log: Path) -> list[str]:
@@ -128,14 +203,6 @@ def _format(folder: Path, properties: Path, secure: Secure | None) -> None:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"Kafka could not format {folder}:\n{done.stdout}{done.stderr}")
-
-
-def _kafka_answers(address: str) -> bool:
-    try:
-        with closing(KafkaAdminClient(bootstrap_servers=address, bootstrap_timeout_ms=1000)) as admin:
-            return bool(admin.describe_cluster()["brokers"])
-    except KafkaError:
-        return False
 
 
 def start_valkey(

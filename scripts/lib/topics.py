@@ -49,7 +49,7 @@ class Kafka:
         self._create(topic, partitions, {})
 
     def _create(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
-        wanted = NewTopic(topic, num_partitions=partitions, replication_factor=1, topic_configs=dict(config))
+        wanted = NewTopic(topic, num_partitions=partitions, replication_factor=-1, topic_configs=dict(config))
         with closing(self._admin()) as admin:
             admin.create_topics([wanted])
             admin.wait_for_topics([topic])

@@ -48,6 +48,7 @@ def input_partitions(
             kafka=options.kafka,
             columns=options.columns,
             poll_timeout_ms=options.poll_timeout_ms,
+            max_outage_ms=options.kafka_max_outage_ms,
             fail_on_data_loss=options.fail_on_data_loss,
             filter=options.filter,
             most_unfiltered=options.most_unfiltered,

@@ -19,6 +19,7 @@ def kafka_log(options: SourceOptions) -> KafkaLog:
         retries=options.fetch_retries,
         retry_interval_ms=options.fetch_retry_interval_ms,
         fail_on_data_loss=options.fail_on_data_loss,
+        patience_ms=options.kafka_max_outage_ms,
     )
 
 

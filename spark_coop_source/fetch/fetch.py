@@ -7,6 +7,7 @@ The life of a stretch [start, until):
    leave holes, also at its end.
 3. After a short time without progress, it checks whether the topic still exists. If the log has the next offset, the
    consumer starts again.
+   If no leader answers, it waits for `max_outage_ms`, then it raises a `KafkaUnavailableError`.
 4. After `poll_timeout_ms` without progress, it checks whether the log reaches the end of the stretch. If so, it raises
    a `FetchTimeoutError`.
 5. Offsets that Kafka no longer has are a `DataLossError`; those that would take too much memory are a
@@ -17,7 +18,6 @@ Runs in executor workers. Knows Kafka and offsets; nothing of lanes, hashes, Arr
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 from time import monotonic, sleep
@@ -58,8 +58,9 @@ from spark_coop_source.fetch.several import FIRST_POLL, POLL_MS, Begun
 
 log = logging.getLogger(__name__)
 
-STALL_S = 1.0
-"""After this time without progress, it asks Kafka whether the topic still exists; then at doubling intervals."""
+STALL_S, LATER_S = 1.0, 5.0
+"""After this time without progress, it asks Kafka whether the topic still exists; then at doubling intervals, which
+do not become longer than the second."""
 
 BEGIN_AGAIN_S = 5.0
 """After this time without progress, although the log goes on, the consumer drops its state of the partition. Very
@@ -90,6 +91,8 @@ class FetchSettings:
     fail_on_data_loss: bool
     chunk_bytes: int = CHUNK_BYTES  # at most; a single record may be larger
     sizes: Sizes = UNBOUNDED  # limits of a compressed batch, and of a record in it
+    max_outage_ms: int = 0  # how long to wait for a leader that does not answer
+    stall_s: float = STALL_S  # without progress, until the first look for the reason
 
 
 def fetch(
@@ -109,6 +112,7 @@ def fetch(
     Raises:
         DataLossError: offsets are lost, and `fail_on_data_loss` is set.
         BatchTooLargeError: a batch exceeds `settings.sizes`, and `fail_on_data_loss` is set.
+        KafkaUnavailableError: no leader answers for `max_outage_ms`.
         FetchTimeoutError: no progress for `poll_timeout_ms` (the time between two chunks does not count).
         LogError: Kafka refuses, or a record cannot be decoded; one of its subclasses where it fits.
     """
@@ -153,7 +157,11 @@ class _Stretch:
             records = self._polled()
             position = self._consumer.position(self._at)
         except OffsetOutOfRangeError:
-            bounds = self._bounds()
+            try:
+                bounds = self._bounds()
+            except KafkaUnavailableError as error:
+                self._wait_for_kafka(error)
+                return
             self._go_on_with_what_is_left(bounds)
             if bounds and bounds.end <= self._position < self._until:
                 sleep(STALL_S)
@@ -171,7 +179,11 @@ class _Stretch:
             self._consumer.seek(self._at, self._position)  # a new poll returns the records that came with the error
             return
         except Exception as error:
-            raise self._explained(error) from error
+            failure = self._explained(error)
+            if not isinstance(failure, KafkaUnavailableError):
+                raise failure from error
+            sleep(POLL_MS / 1000)
+            position = self._position
         if position <= self._position:
             self._stalled()
             return
@@ -230,24 +242,32 @@ class _Stretch:
 
     def _moved(self) -> None:
         self._last_progress = monotonic()
-        self._next_look = self._last_progress + STALL_S
+        self._next_look = self._last_progress + min(self._settings.stall_s, self._settings.poll_timeout_ms / 1000)
 
     def _stalled(self) -> None:
         """Nothing new: look for the reason, or stop with an error."""
         now = monotonic()
-        waited = now - self._last_progress
-        if waited * 1000 >= self._settings.poll_timeout_ms:
-            self._give_up()
-        elif now >= self._next_look:
-            self._next_look = now + waited
-            with suppress(KafkaUnavailableError):  # it may come back within the time limit
-                bounds = self._bounds()
-                if bounds and waited >= BEGIN_AGAIN_S and bounds.beginning <= self._position < bounds.end:
-                    self._consumer.unsubscribe()
-                    self._begin()
+        if now < self._next_look:
+            return
+        waited, limit = now - self._last_progress, self._settings.poll_timeout_ms / 1000
+        self._next_look = now + min(waited, LATER_S, limit - waited if waited < limit else LATER_S)
+        try:
+            bounds = self._bounds()
+        except KafkaUnavailableError as error:
+            self._wait_for_kafka(error)
+            return
+        if waited >= limit:
+            self._give_up(bounds)
+        elif bounds and waited >= BEGIN_AGAIN_S and bounds.beginning <= self._position < bounds.end:
+            self._consumer.unsubscribe()
+            self._begin()
 
-    def _give_up(self) -> None:
-        bounds = self._bounds()
+    def _wait_for_kafka(self, error: KafkaUnavailableError) -> None:
+        """No leader answers: it may come back, or another broker may lead."""
+        if (monotonic() - self._last_progress) * 1000 >= self._settings.max_outage_ms:
+            raise error
+
+    def _give_up(self, bounds: Bounds | None) -> None:
         self._go_on_with_what_is_left(bounds)
         if bounds is not None and bounds.beginning <= self._position < min(bounds.end, self._until):
             raise FetchTimeoutError(
@@ -259,13 +279,13 @@ class _Stretch:
     def _bounds(self) -> Bounds | None:
         """The log now, up to its high watermark: open transactions are not lost.
 
-        If the partition is gone, None, and the stretch is over.
+        If the partition is gone, None, and the stretch is over. Raises `KafkaUnavailableError` without an answer.
         """
-        kafka_log = KafkaLog(self._settings.kafka, retries=2, retry_interval_ms=500)
+        everything = {**self._settings.kafka, "isolation_level": "read_uncommitted"}
+        kafka_log = KafkaLog(everything, retries=2, retry_interval_ms=500, patience_ms=0)
         try:
             kafka_log.topics(Topics((self._tp.topic,)))
-            bounds = kafka_log.bounds([self._tp])[self._tp]
-            return bounds._replace(end=kafka_log.high_watermarks([self._tp])[self._tp])
+            return kafka_log.bounds_now([self._tp])[self._tp]
         except UnknownTopicError as gone:
             self._lost(self._until, gone.what)
             return None

@@ -91,6 +91,7 @@ class SourceOptions:
     max_lead_ms: int | None  # of lanes; None: any
     retention_ms: int
     redis_max_outage_ms: int
+    kafka_max_outage_ms: int
     growth_grace_ms: int
     on_state_loss: str  # fail | earliest
     function: str | None = field(repr=False)  # the text for `user_function.loaded`
@@ -193,6 +194,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         max_lead_ms=given.get(table.MAX_LANE_LEAD),
         retention_ms=given.need(table.RETENTION) * _MS_PER_MINUTE,
         redis_max_outage_ms=given.need(table.MAX_OUTAGE),
+        kafka_max_outage_ms=given.need(table.KAFKA_MAX_OUTAGE),
         growth_grace_ms=given.need(table.GROWTH_GRACE),
         on_state_loss=given.need(table.ON_STATE_LOSS),
         function=given.get(table.MAP_IN_READ),

@@ -292,6 +292,11 @@ MAX_OUTAGE = Option(
     "redis.max.outage", Duration(_DAY_MS), Section.TIMES, _STREAM,
     "The query fails if Redis is unreachable for longer. Commits wait until then.", "60s",
 )  # fmt: skip
+KAFKA_MAX_OUTAGE = Option(
+    "kafkaMaxOutage", Duration(_DAY_MS), Section.TIMES, _BOTH,
+    "The query fails if Kafka, or the leader of a partition, does not answer for longer; at the first contact after 60 "
+    "seconds. Until then the records of that partition wait, and all others are read.", "5m",
+)  # fmt: skip
 GROWTH_GRACE = Option(
     "partition.growth.grace", Duration(_DAY_MS), Section.TIMES, _STREAM,
     "After a topic [grows](growth.md), each hash range of a new partition waits for the same range of the older "
@@ -386,7 +391,8 @@ OPTIONS: tuple[Option[object], ...] = (
     REDUNDANCY, STANDBY, ORDERING,
     UNREAD_BATCHES, REPLAY_ACKNOWLEDGED, MAX_RANGES, MAX_INDIVIDUAL_COMMITS, MAX_DEFERRED_KEYS,
     LANES,
-    SESSION, HEARTBEAT, LONGEST_BATCH, GAP_MAX_WAIT, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE,
+    SESSION, HEARTBEAT, LONGEST_BATCH, GAP_MAX_WAIT, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE,
+    KAFKA_MAX_OUTAGE, GROWTH_GRACE,
     ON_STATE_LOSS,
     FAIL_ON_DATA_LOSS, FETCH_RETRIES, FETCH_RETRY_INTERVAL, POLL_TIMEOUT, MOST_UNFILTERED, MOST_UNCOMPRESSED,
     CACHE_BYTES, GROUP_ID_PREFIX,

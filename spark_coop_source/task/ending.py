@@ -3,7 +3,7 @@
     partition 0   |##########|     read to its planned end
     partition 1   |#####|          its time was over between two keys: hashes whose keys were worked on end here,
                   |###|            the others end where the batch of records begins
-    partition 2   |                its time was over before it began
+    partition 2   |                its time was over before it began, or its leader does not answer
 
 Keys that the function did not get after all are withdrawn: their hashes end before their records. Keys come in the
 order of their hashes, so neighbours end together, where their batch begins: the next batch gets few ranges, not one for
@@ -15,6 +15,7 @@ room for another failing key ends there.
 Knows slices, hashes and a clock; nothing of Kafka, of the driver or of Spark. Runs in executor workers.
 """
 
+import logging
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,11 +23,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
 
+from coordinator.errors import KafkaUnavailableError
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.ranges import HASH_MAX, HashRange, runs
 from coordinator.subscription import TopicPartition
 from spark_coop_source.task.reads import Read
+
+_log = logging.getLogger(__name__)
 
 Key = tuple[TopicPartition, int]
 """A key hash of a partition."""
@@ -89,7 +93,13 @@ class TaskEnds:
         self._number += 1
         partition.over_ms = self.share_ms * self._number / len(self._partitions)
         while partition.cut is None and not self._over(partition):
-            read = next(reads, None)
+            try:
+                read = next(reads, None)
+            except KafkaUnavailableError as error:
+                if not self.by_time:
+                    raise
+                _log.warning("%s: %s; its records wait for a later batch", tp, error.what)
+                return
             if read is None:
                 partition.complete = True
                 return
@@ -112,6 +122,11 @@ class TaskEnds:
         if ahead:
             batch.ahead.add(key_hash)
         return True
+
+    @property
+    def by_time(self) -> bool:
+        """Whether slices may end early without a failing key: by the clock, or because a leader is away."""
+        return self.share_ms < inf
 
     @property
     def over(self) -> bool:

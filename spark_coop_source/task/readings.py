@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from kafka import KafkaConsumer
 
-from coordinator.errors import LogError
+from coordinator.errors import KafkaUnavailableError, LogError
 from coordinator.plan.sharing import SharedStretch
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange, union
@@ -38,7 +38,7 @@ from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.sizes import Sizes
 from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_bytes
-from spark_coop_source.fetch.fetch import FetchSettings, fetch
+from spark_coop_source.fetch.fetch import STALL_S, FetchSettings, fetch
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
 from spark_coop_source.select.filtering import Filtering, Mask
 from spark_coop_source.select.hash_column import HASH, hashes_of, offsets_of, with_hashes
@@ -47,6 +47,9 @@ from spark_coop_source.select.lanes import by_part, within
 from spark_coop_source.task.acknowledging import Acknowledging
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.reads import Read
+
+KNOWN_STALL_S = 0.1
+"""The first look for the reason of a stall, in a task in which a leader was away before."""
 
 Slices = Mapping[TopicPartition, Sequence[Slice]]
 
@@ -60,9 +63,11 @@ class Readings:
     partitions: Iterable[TopicPartition]
     hashed: Collection[TopicPartition] | None = None  # partitions whose batches carry key hashes; None: in no task
     filtered: Counter[TopicPartition] = field(default_factory=Counter)  # records that the filter dropped, counted here
+    patient: bool = True  # False: a partition whose leader is away raises `KafkaUnavailableError` within seconds
     _stack: ExitStack = field(default_factory=ExitStack)
     _borrowing: ExitStack = field(default_factory=ExitStack)
     _consumer: KafkaConsumer | None = None
+    _away: bool = False  # the leader of a partition did not answer
     _begun: dict[TopicPartition, Begun] = field(default_factory=dict)
     _cache: BlockCache | None = None
     _filter: Filtering = field(init=False)
@@ -210,10 +215,13 @@ class Readings:
             task.fail_on_data_loss,
             answer_bytes(task.most_unfiltered),
             Sizes(task.most_uncompressed, record_bytes(task.most_unfiltered)),
+            task.max_outage_ms if self.patient else 0,
+            KNOWN_STALL_S if self._away else STALL_S,
         )
         try:
             yield from fetch(self._opened(), tp, offsets, settings, stopped, self._begun.pop(tp, None))
         except Exception as error:  # another task may fetch instead; the consumer is closed
+            self._away |= isinstance(error, KafkaUnavailableError)
             self._consumer = None
             self._borrowing.__exit__(type(error), error, error.__traceback__)
             raise

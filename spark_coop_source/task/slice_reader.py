@@ -167,7 +167,7 @@ def _partitions(
     pieces = Pieces(ends.share_ms, ends.clock_ms) if ends and by_batch else None
     if ends:
         ends.begin({tp: _start(of_one) for tp, of_one in slices.items()})
-    with Readings(task, columns, slices, hashed, filtered) as readings:
+    with Readings(task, columns, slices, hashed, filtered, patient=not (ends and ends.by_time)) as readings:
         for tp, reads in readings.each(slices):
             sized = pieces.of(reads) if pieces else reads
             allowed = ends.reading(tp, sized) if ends else reads

@@ -45,6 +45,11 @@ class Through:
     ) -> dict[TopicPartition, Bounds]:
         return self.log.bounds(partitions, beginnings)
 
+    def bounds_now(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        return self.bounds(partitions, beginnings)
+
     def cluster_policies(self) -> tuple[str, Mapping[str, str]]:
         return self.log.cluster_policies()
 
@@ -63,11 +68,13 @@ class Through:
     def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
         return self.log.leader_racks(topics)
 
-    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
-        return self.log.group_offsets(group)
+    def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
+        return self.log.group_offsets(group, patient=patient)
 
-    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
-        return self.log.commit_group_offsets(group, offsets)
+    def commit_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
+    ) -> bool:
+        return self.log.commit_group_offsets(group, offsets, patient=patient)
 
     def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
         self.log.delete_group_offsets(group, partitions)

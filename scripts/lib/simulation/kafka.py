@@ -154,6 +154,12 @@ class SimulatedLog:
         ends = {tp: self._kafka.end(tp, committed=self._committed) for tp in partitions}
         return {tp: Bounds(first[tp], end, len(self._kafka.elected[tp])) for tp, end in ends.items()}
 
+    def bounds_now(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        """The same of the partitions whose leader answers."""
+        return self.bounds(partitions, beginnings)
+
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The first offset of the next leader."""
         self._turn()
@@ -195,14 +201,16 @@ class SimulatedLog:
             (f"id-p {len(changes)}", {k: v for change in changes for k, v in change.items()}) if changes else ("", {})
         )
 
-    def group_offsets(self, _: str) -> dict[TopicPartition, tuple[int, str]]:
+    def group_offsets(self, _: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
         """The mirror's offsets."""
         self._turn()
         if self._kafka.mirror == "denied":
             raise KafkaAccessError("no right to read the group in the simulation")
         return dict(self._kafka.group_offsets)
 
-    def commit_group_offsets(self, _: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+    def commit_group_offsets(
+        self, _: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
+    ) -> bool:
         """Write the mirror."""
         self._turn()
         if self._kafka.mirror:

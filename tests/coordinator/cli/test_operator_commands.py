@@ -137,7 +137,9 @@ class MirrorsOnce(Through):
 
     commits: int = 0
 
-    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+    def commit_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
+    ) -> bool:
         self.commits += 1
         if self.commits > 1:
             raise KafkaUnavailableError("no broker answered")

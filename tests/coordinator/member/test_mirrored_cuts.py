@@ -21,7 +21,9 @@ class Mirrored(Elected):
 
     meanwhile: Callable[[], None] = field(default=_nothing)
 
-    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+    def commit_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
+    ) -> bool:
         run, self.meanwhile = self.meanwhile, _nothing
         run()
         return self.log.commit_group_offsets(group, offsets)

@@ -23,10 +23,12 @@ from streams import keyed
 class Unmirrored(Through):
     """A real log whose groups somebody else has."""
 
-    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+    def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
         return {}
 
-    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+    def commit_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
+    ) -> bool:
         return False
 
 
@@ -34,7 +36,7 @@ class Unmirrored(Through):
 class Forbidden(Through):
     """A real log of a user without the right to read groups."""
 
-    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+    def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
         raise KafkaAccessError("GROUP_AUTHORIZATION_FAILED")
 
 

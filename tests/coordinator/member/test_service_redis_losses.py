@@ -64,10 +64,12 @@ class TwoRoads(Through):
 
     groups: Log
 
-    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+    def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
         return self.groups.group_offsets(group)
 
-    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+    def commit_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
+    ) -> bool:
         return self.groups.commit_group_offsets(group, offsets)
 
     def close(self) -> None:
@@ -78,10 +80,12 @@ class TwoRoads(Through):
 class Unmirrored(Through):
     """A real log whose groups somebody else has."""
 
-    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+    def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
         return {}
 
-    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+    def commit_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
+    ) -> bool:
         return False
 
 

@@ -74,6 +74,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         max_lead_ms=None,
         retention_ms=10_080 * 60_000,
         redis_max_outage_ms=60_000,
+        kafka_max_outage_ms=300_000,
         growth_grace_ms=600_000,
         on_state_loss="fail",
         listener=None,

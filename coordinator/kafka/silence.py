@@ -1,0 +1,58 @@
+"""Partitions whose leader does not answer: how long, the one line about them, and the end of patience.
+
+Driver side; the thread of Spark's calls. Knows names and time; sends nothing.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+
+from coordinator.errors import KafkaUnavailableError
+from coordinator.kafka.connection import SHORTLY_S
+from coordinator.subscription import TopicPartition
+
+_log = logging.getLogger(__name__)
+
+LISTED = 5  # partitions; a line counts the rest
+
+
+class Silence:
+    """The partitions without an answer, each since its first look without one."""
+
+    def __init__(self, patience_ms: int) -> None:
+        self._patience_s = patience_ms / 1000
+        self._since: dict[TopicPartition, float] = {}
+        self._told: float | None = None  # when the first of those began that a line has named
+
+    def noticed(self, missing: Mapping[TopicPartition, str]) -> None:
+        """One look: the partitions without an answer, and why.
+
+        Raises `KafkaUnavailableError` once one of them has been silent for longer than the patience.
+        """
+        now = time.monotonic()
+        self._since = {tp: self._since.get(tp, now) for tp in missing}
+        longest_s = max((now - since for since in self._since.values()), default=0.0)
+        if longest_s >= self._patience_s and missing:
+            raise KafkaUnavailableError(f"{_named(missing)}, for {longest_s:.0f} s")
+        if self._told is None and longest_s >= SHORTLY_S:
+            self._told = now - longest_s
+            _log.warning(
+                "%s; their records wait for up to %.0f s, all other partitions are read",
+                _named(missing),
+                self._patience_s,
+            )
+        elif self._told is not None and not missing:
+            _log.warning("all partitions have a leader that answers again, after %.0f s", now - self._told)
+            self._told = None
+
+
+def _named(missing: Mapping[TopicPartition, str]) -> str:
+    """The partitions by the reason that they share."""
+    by_reason: dict[str, list[str]] = {}
+    for tp, why in sorted(missing.items()):
+        by_reason.setdefault(why, []).append(str(tp))
+    texts = []
+    for why, names in by_reason.items():
+        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+        texts.append(f"{', '.join(names[:LISTED])}{more} ({why})")
+    return f"no leader answers for {'; '.join(texts)}"

@@ -1,0 +1,201 @@
+"""Brokers that die or freeze, beside Spark's own source in one run: the longest gap of each partition in the sink."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+import servers
+from bench.feed import Feed, keys
+from bench.streaming import by_default, until
+from bench.table import Result, duration
+from bench.world import World
+from coordinator.subscription import TopicPartition
+
+PARTITIONS, RATE, KEYS = 11, 300, 1_000
+EVERY = "500 milliseconds"
+SETTLED_S, AFTER_S, PATIENCE_S = 10, 20, 120
+LOST_NODE = 1
+"""The broker that dies or freezes first."""
+
+ONE = {"min.insync.replicas": "1"}
+
+
+@dataclass(slots=True)
+class Sink:
+    """Notes when each record arrived."""
+
+    arrived: list[tuple[TopicPartition, int, float]] = field(default_factory=list)  # with its offset
+
+    def take(self, batch: DataFrame, _: int) -> None:
+        """See `foreachBatch`."""
+        rows = batch.select("topic", "partition", "offset").collect()
+        now = time.monotonic()
+        self.arrived += [(TopicPartition(row.topic, row.partition), row.offset, now) for row in rows]
+
+    @property
+    def partitions(self) -> set[TopicPartition]:
+        """The partitions with a record."""
+        return {tp for tp, *_ in self.arrived}
+
+    def gaps(self, start: float, end: float) -> dict[TopicPartition, float]:
+        """The longest time without a record of each partition, between these times."""
+        times = {tp: [start, end] for tp in self.partitions}
+        for tp, _, at in self.arrived:
+            if start < at < end:
+                times[tp].append(at)
+        return {tp: max(later - at for at, later in pairwise(sorted(of))) for tp, of in times.items()}
+
+    @property
+    def wrong(self) -> str:
+        """Records that are missing between others of their partition, that came twice, or before an earlier one."""
+        offsets: dict[TopicPartition, list[int]] = {tp: [] for tp in self.partitions}
+        for tp, offset, _ in self.arrived:
+            offsets[tp].append(offset)
+        lost = sum(len(set(range(min(of), max(of) + 1)) - set(of)) for of in offsets.values())
+        twice = sum(len(of) - len(set(of)) for of in offsets.values())
+        return f"{lost} lost, {twice} twice"
+
+
+Fault = Callable[[servers.Brokers], None]
+
+
+def _kill(brokers: servers.Brokers) -> None:
+    brokers.kill(LOST_NODE)
+    time.sleep(40)
+    brokers.start(LOST_NODE)
+
+
+def _freeze(brokers: servers.Brokers) -> None:
+    brokers.freeze(LOST_NODE)
+    time.sleep(40)
+    brokers.thaw(LOST_NODE)
+
+
+def _leaderless(brokers: servers.Brokers) -> None:
+    brokers.kill(LOST_NODE)
+    time.sleep(120)
+    brokers.start(LOST_NODE)
+
+
+def _rolling(brokers: servers.Brokers) -> None:
+    for node in (1, 2, 3):
+        brokers.kill(node)
+        time.sleep(15)
+        brokers.start(node)
+        brokers.wait()
+        time.sleep(10)
+
+
+def _all_away(brokers: servers.Brokers) -> None:
+    for node in (1, 2, 3):
+        brokers.kill(node)
+    time.sleep(120)
+    for node in (1, 2, 3):
+        brokers.start(node)
+
+
+def _without_quorum(brokers: servers.Brokers) -> None:
+    """One of three is left: no leader is elected, and nobody may write."""
+    for node in (1, 2):
+        brokers.kill(node)
+    time.sleep(40)
+    for node in (1, 2):
+        brokers.start(node)
+
+
+FAULTS: dict[str, Fault] = {
+    "one broker of three is killed for 40 s": _kill,
+    "one broker is frozen for 40 s": _freeze,
+    "a partition has no leader for 2 min": _leaderless,
+    "all are killed and started in turns": _rolling,
+    "two of three are away for 40 s": _without_quorum,
+    "all are away for 2 min": _all_away,
+}
+
+
+def p18(world: World) -> Iterator[Result]:
+    """Two queries on one topic of three brokers: ours and Spark's."""
+    folder = world.folder / "brokers"
+    folder.mkdir()
+    with ExitStack() as stack:
+        brokers = servers.start_brokers(folder)
+        stack.callback(brokers.stop)
+        for what, fault in list(FAULTS.items())[: 1 if world.quick else None]:
+            yield from _measured(world, brokers, what, fault)
+
+
+def _measured(world: World, brokers: servers.Brokers, what: str, fault: Fault) -> Iterator[Result]:
+    topics = _topics(brokers.bootstrap)
+    of_both = {"kafka.bootstrap.servers": brokers.bootstrap, "subscribe": ",".join(topics), "startingOffsets": "latest"}
+    sides = {"coop-kafka": {**by_default(world, topics[0]), **of_both}, "kafka": of_both}
+    sinks, queries = {name: Sink() for name in sides}, dict[str, StreamingQuery]()
+    with ExitStack() as stack, ExitStack() as feeding:
+        for topic, count in zip(topics, (PARTITIONS, 1), strict=True):
+            feed = Feed(brokers.bootstrap, topic, keys(KEYS, 0), RATE * count / (PARTITIONS + 1))
+            feeding.enter_context(feed.running())
+        for name, options in sides.items():
+            rows = world.spark.readStream.format(name).options(**options).load()
+            writer = rows.writeStream.foreachBatch(sinks[name].take).option("checkpointLocation", world.checkpoint())
+            queries[name] = writer.trigger(processingTime=EVERY).start()
+            stack.callback(queries[name].stop)
+        until(lambda: all(len(sink.partitions) > PARTITIONS for sink in sinks.values()), queries["kafka"])
+        time.sleep(SETTLED_S)
+        led = _led_by(brokers.bootstrap, topics, LOST_NODE)
+        start = time.monotonic()
+        fault(brokers)
+        brokers.wait()
+        time.sleep(AFTER_S)
+        end = time.monotonic()
+        feeding.close()
+        _drained(sinks, queries)
+    failed = {name: query.exception() for name, query in queries.items()}
+    notes = [
+        f"{name}: {sinks[name].wrong}{f', ended by {failed[name]}'[:200] if failed[name] else ''}" for name in sides
+    ]
+    alone = {tp for tp in led if tp.topic == topics[1]}
+    rest = sinks["kafka"].partitions - led
+    for which, of in (("its partitions", led - alone), ("its partition without a copy", alone), ("all others", rest)):
+        ours, theirs = (max(sinks[name].gaps(start, end)[tp] for tp in of) for name in sides)
+        work = f"{what}: the longest gap of {which}"
+        yield Result(
+            "P18", work, "its defaults", duration(ours), duration(theirs), ours / theirs, 1.0, "; ".join(notes)
+        )
+
+
+def _drained(sinks: Mapping[str, Sink], queries: Mapping[str, StreamingQuery]) -> None:
+    """Wait until both have all records, unless one has ended."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and all(query.isActive for query in queries.values()):
+        ours, theirs = ({(tp, offset) for tp, offset, _ in sink.arrived} for sink in sinks.values())
+        if ours == theirs:
+            return
+        time.sleep(1)
+
+
+def _topics(bootstrap: str) -> tuple[str, str]:
+    """A topic with three copies, and one of one partition without: it has no leader while its broker is away."""
+    name = f"outage-{time.monotonic_ns()}"
+    copies = {p: [1 + (p + n) % 3 for n in range(3)] for p in range(PARTITIONS)}
+    with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
+        admin.create_topics([NewTopic(name, replica_assignments=copies)])
+        admin.create_topics([NewTopic(f"{name}-alone", replica_assignments={0: [LOST_NODE]}, topic_configs=ONE)])
+        admin.wait_for_topics([name, f"{name}-alone"])
+    return name, f"{name}-alone"
+
+
+def _led_by(bootstrap: str, topics: Sequence[str], node: int) -> set[TopicPartition]:
+    with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
+        found = admin.describe_topics(list(topics))
+    return {
+        TopicPartition(topic["name"], each["partition_index"])
+        for topic in found
+        for each in topic["partitions"]
+        if each["leader_id"] == node
+    }
