@@ -42,6 +42,7 @@ from sites import chromium
 from spark_coop_source.cache.folder import SHARED_MEMORY, opened, path
 from store_world import StoreServer, World
 from streams import Stream, keyed
+from three_brokers import ThreeBrokers
 from topics import Kafka
 
 LONGEST = ("test_drivers", "test_demo", "test_simulation", "test_decoding_memory", "test_shared_read")
@@ -123,6 +124,14 @@ def guarded(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """Another broker, with access rights."""
     with guarded_broker(tmp_path_factory.mktemp("guarded"), certificates) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreeBrokers]:
+    """A cluster of three brokers, shared by the tests that kill them."""
+    brokers = servers.start_brokers(tmp_path_factory.mktemp("brokers"))
+    yield ThreeBrokers(brokers)
+    brokers.stop()
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ from kafka.errors import (
     KafkaConfigurationError,
     KafkaConnectionError,
     KafkaError,
+    NodeNotReadyError,
     SaslAuthenticationFailedError,
 )
 from kafka.future import Future
@@ -44,7 +45,7 @@ SHORT_PATIENCE_MS = 10_000
 FIRST_CONTACT_MS = 60_000
 """The most patience with an address that never answered: it is more likely wrong than away."""
 
-BOOTSTRAP_MS = 10_000
+BOOTSTRAP_MS = 5_000
 """The longest attempt to connect, unless `bootstrap_timeout_ms` is set."""
 
 NEXT_SERVER_MS = 3_000
@@ -107,7 +108,7 @@ class KafkaConnection:
         patience_s = (self._patience_ms if self._answered_before else min(self._patience_ms, FIRST_CONTACT_MS)) / 1000
         while True:
             try:
-                session = self._open(began + patience_s - time.monotonic())
+                session = self._open()
                 answer = question(session) if patient else _briefly(partial(question, session))
             except (CoopKafkaError, KafkaError, OSError) as error:
                 failure = self._after(error, what)
@@ -143,13 +144,12 @@ class KafkaConnection:
         if session is not None:
             session.admin.close()
 
-    def _open(self, left_s: float) -> Session:
-        """The open connection, or a new one; an attempt takes at most the patience that is left."""
+    def _open(self) -> Session:
+        """The open connection, or a new one."""
         if self._session is None:
             # The consumer's settings that an admin client does not have are left out.
             known = {k: v for k, v in client_arguments(self._kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
-            attempt_ms = min(BOOTSTRAP_MS, max(BACKOFF_MS, round(1000 * left_s)))
-            own = {"bootstrap_timeout_ms": attempt_ms, "reconnect_backoff_max_ms": BACKOFF_MS}
+            own = {"bootstrap_timeout_ms": BOOTSTRAP_MS, "reconnect_backoff_max_ms": BACKOFF_MS}
             own |= {"request_timeout_ms": REQUEST_MS, **known}
             self._session = Session(*open_client(KafkaAdminClient, own))
             self._answered_before = True
@@ -194,14 +194,21 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python ha
     def get_connection(self, node_id: object, timeout_ms: float | None = None, **how: object) -> object:
         if self.last_failure is not None and is_refusal(self.last_failure):
             raise self.last_failure
-        if timeout_ms is not None and len(self.cluster.bootstrap_brokers()) > 1:
-            failures, *_ = self._backoff.get(node_id, (0,))
-            timeout_ms = min(timeout_ms, NEXT_SERVER_MS * (1 + failures))
+        if timeout_ms is not None:
+            timeout_ms = self._its_turn(node_id, timeout_ms)
         connection = super().get_connection(node_id, timeout_ms, **how)
         if not connection.init_future.is_done:
             connection.init_future.add_callback(self._forget)
             connection.init_future.add_errback(lambda failure: self._remember(failure, connection))
         return connection
+
+    def _its_turn(self, node_id: object, timeout_ms: float) -> float:
+        """The time for an attempt with a bootstrap server. Raises while another one has failed less often."""
+        servers = [broker.node_id for broker in self.cluster.bootstrap_brokers()]
+        failed = {server: self._backoff.get(server, (0,))[0] for server in servers}
+        if failed.get(node_id, 0) > min(failed.values()):
+            raise NodeNotReadyError(node_id)
+        return min(timeout_ms, NEXT_SERVER_MS * (1 + failed.get(node_id, 0))) if len(servers) > 1 else timeout_ms
 
     def _forget(self, _: object) -> None:
         self.last_failure, self._ended_logins = None, 0

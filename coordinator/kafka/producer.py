@@ -20,7 +20,7 @@ from coordinator.dead_letter import Header
 from coordinator.errors import CoopKafkaError
 from coordinator.kafka import internals
 from coordinator.kafka.client import client_arguments
-from coordinator.kafka.connection import BACKOFF_MS, FIRST_CONTACT_MS, open_client, servers_of
+from coordinator.kafka.connection import BACKOFF_MS, SHORT_PATIENCE_MS, open_client, servers_of
 from coordinator.kafka.errors import explained, not_written
 from coordinator.kafka.writable import check_writable
 from coordinator.subscription import TopicPartition
@@ -85,7 +85,7 @@ class RecordProducer:
             check_writable(kafka, topic)
         known = {k: v for k, v in client_arguments(kafka).items() if k in KafkaProducer.DEFAULT_CONFIG}
         request_ms = int(str(known.get("request_timeout_ms", KafkaProducer.DEFAULT_CONFIG["request_timeout_ms"])))
-        defaults = {"bootstrap_timeout_ms": FIRST_CONTACT_MS, "reconnect_backoff_max_ms": BACKOFF_MS}
+        defaults = {"bootstrap_timeout_ms": SHORT_PATIENCE_MS, "reconnect_backoff_max_ms": BACKOFF_MS}
         delivery = {"delivery_timeout_ms": max(DELIVERY_MS, request_ms)}
         arguments = {**defaults, **delivery, **known, **(more or {}), **OURS}
         self.kafka, _ = open_client(KafkaProducer, arguments, wanted)

@@ -142,11 +142,11 @@ class Brokers:
         log = self.properties[node - 1].with_name("broker.log")
         self.processes[node - 1] = processes.start([*_java(log), "kafka.Kafka", self.properties[node - 1]], log)
 
-    def wait(self, count: int | None = None) -> None:
-        """Wait until the cluster knows `count` live brokers; without it, all of them."""
-        wanted = len(self.addresses) if count is None else count
+    def wait(self) -> None:
+        """Wait until each broker answers, and knows that all of them live."""
         process, log = self.processes[-1], self.properties[-1].with_name("broker.log")
-        processes.wait_until(lambda: _live_brokers(self.bootstrap) >= wanted, _READY_S, process, log)
+        count = len(self.addresses)
+        processes.wait_until(lambda: all(_live_brokers(a) == count for a in self.addresses), _READY_S, process, log)
 
     def stop(self) -> None:
         """Kill all: nothing of theirs is needed any more."""

@@ -1,0 +1,126 @@
+"""Brokers that die or freeze: what has a leader is answered, the rest waits. Real brokers, without Spark."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from functools import partial
+
+import pytest
+
+from coordinator.errors import KafkaUnavailableError
+from coordinator.kafka.connection import BRIEF_S
+from coordinator.kafka.log import KafkaLog
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition, Topics
+from spark_coop_source.fetch.consumers import borrowed
+from spark_coop_source.fetch.fetch import FetchSettings, fetch
+from streams import eventually
+from three_brokers import ThreeBrokers
+from topics import Record
+
+RECORDS = 30
+PATIENT_MS = 120_000
+
+
+@pytest.fixture
+def topic(three_brokers: ThreeBrokers) -> str:
+    made = three_brokers.topic()
+    for partition in range(3):
+        three_brokers.kafka.produce(made, [Record(b"%d" % n, b"k%d" % n, partition) for n in range(RECORDS)])
+    return made
+
+
+@pytest.fixture
+def log(three_brokers: ThreeBrokers) -> Iterator[KafkaLog]:
+    arguments = {"bootstrap_servers": three_brokers.brokers.bootstrap}
+    with closing(KafkaLog(arguments, retries=3, retry_interval_ms=200, patience_ms=PATIENT_MS)) as opened:
+        yield opened
+
+
+def ends(log: KafkaLog, topic: str) -> dict[int, int]:
+    """The ends of the partitions whose leader answers, as a query looks at them."""
+    log.topics(Topics((topic,)))
+    return {tp.partition: b.end for tp, b in log.bounds_now([TopicPartition(topic, p) for p in range(3)]).items()}
+
+
+def fetched(three: ThreeBrokers, tp: TopicPartition, max_outage_ms: int) -> int:
+    """How many records a task reads."""
+    client = {"bootstrap_servers": three.brokers.bootstrap}
+    settings = FetchSettings(client, PATIENT_MS, True, max_outage_ms=max_outage_ms)
+    with borrowed(client, [tp]) as consumer:
+        return sum(len(chunk) for chunk in fetch(consumer, tp, OffsetRange(0, RECORDS), settings))
+
+
+def test_a_killed_broker__its_partitions_wait_for_the_next_leader_and_no_other(
+    three_brokers: ThreeBrokers, log: KafkaLog, topic: str
+) -> None:
+    first, everything = TopicPartition(topic, 0), dict.fromkeys(range(3), RECORDS)
+    assert ends(log, topic) == everything
+    with three_brokers.killed(1):
+        assert {p: end for p, end in ends(log, topic).items() if p > 0} == {1: RECORDS, 2: RECORDS}
+        assert fetched(three_brokers, TopicPartition(topic, 1), 0) == RECORDS
+        assert fetched(three_brokers, first, PATIENT_MS) == RECORDS
+        eventually(lambda: ends(log, topic) == everything, "all ends")
+
+
+def test_a_frozen_broker__one_look_waits_a_second_for_it_and_the_next_ones_do_not(
+    three_brokers: ThreeBrokers, log: KafkaLog
+) -> None:
+    """It is frozen for less time than an election takes."""
+    alone = three_brokers.topic_of(2)
+    three_brokers.kafka.produce(alone, [Record(b"0", b"k")])
+    tp = TopicPartition(alone, 0)
+    assert log.bounds_now([tp])[tp].end == 1
+    with three_brokers.frozen(2):
+        looks = [log.bounds_now([tp]) for _ in range(20)]
+        assert looks == [{}] * 20
+        with pytest.raises(KafkaUnavailableError, match=rf"{alone}-0 \(127\.0\.0\.1:\d+: "):
+            fetched(three_brokers, tp, 0)
+    eventually(lambda: tp in log.bounds_now([tp]), "its late answer, or the next one")
+
+
+def test_an_outage_that_is_too_long_names_partitions_and_brokers(three_brokers: ThreeBrokers) -> None:
+    alone = three_brokers.topic_of(2)
+    arguments = {"bootstrap_servers": three_brokers.brokers.bootstrap}
+    with closing(KafkaLog(arguments, retries=0, retry_interval_ms=50, patience_ms=1)) as log:
+        log.topics(Topics((alone,)))
+        address, tp = three_brokers.brokers.addresses[1], TopicPartition(alone, 0)
+        with three_brokers.killed(2), pytest.raises(KafkaUnavailableError) as raised:
+            list(iter(lambda: log.bounds_now([tp]), None))
+        assert f"{alone}-0 ({address}: " in raised.value.what or f"{alone}-0 (no leader)" in raised.value.what
+
+
+def test_all_brokers_away__the_request_waits_and_says_so_once(
+    three_brokers: ThreeBrokers, log: KafkaLog, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    arguments = {"bootstrap_servers": three_brokers.brokers.bootstrap}
+    with closing(KafkaLog(arguments, retries=0, retry_interval_ms=50, patience_ms=7_000)) as brief:
+        assert ends(brief, topic)
+        with three_brokers.killed(1, 2, 3), pytest.raises(KafkaUnavailableError):
+            ends(brief, topic)
+        asked = [r.getMessage() for r in caplog.records if r.name == "coordinator.kafka.connection"]
+        assert (len(asked), "asked again for up to 7 s" in asked[0]) == (1, True)
+    eventually(lambda: ends(log, topic) == dict.fromkeys(range(3), RECORDS), "all ends")
+
+
+def test_the_coordinator_of_a_group_is_dead__its_mirror_costs_a_look_little(
+    three_brokers: ThreeBrokers, log: KafkaLog, topic: str
+) -> None:
+    tp, group = TopicPartition(topic, 0), "mirrored"
+    assert log.commit_group_offsets(group, {tp: (1, "")})
+    with three_brokers.killed(three_brokers.leader(TopicPartition("__consumer_offsets", 0))):
+        began, tries = time.monotonic(), 0
+        while time.monotonic() - began < 3 * BRIEF_S:
+            tries += 1
+            with suppress(KafkaUnavailableError):
+                log.commit_group_offsets(group, {tp: (2, "")}, patient=False)
+        assert tries > 1
+        eventually(partial(_committed, log, group, tp, 3), "the mirror works with another coordinator")
+
+
+def _committed(log: KafkaLog, group: str, tp: TopicPartition, offset: int) -> bool:
+    try:
+        log.commit_group_offsets(group, {tp: (offset, "")}, patient=False)
+        return log.group_offsets(group, patient=False)[tp][0] == offset
+    except KafkaUnavailableError:
+        return False

@@ -1,0 +1,74 @@
+"""Three brokers for all tests of a run: they are killed, frozen, and always whole again at the end of a test."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from uuid import uuid4
+
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+
+import servers
+from coordinator.subscription import TopicPartition
+from streams import eventually
+from topics import Kafka
+
+
+@dataclass(frozen=True)
+class ThreeBrokers:
+    """The brokers, with topics on them."""
+
+    brokers: servers.Brokers
+
+    @property
+    def kafka(self) -> Kafka:
+        return Kafka(self.brokers.bootstrap)
+
+    def topic(self, partitions: int = 3) -> str:
+        """A topic with three copies of each log: partition p is led by broker p % 3 + 1."""
+        return self._created([[(p + n) % 3 + 1 for n in range(3)] for p in range(partitions)])
+
+    def topic_of(self, node: int) -> str:
+        """A topic of one partition that only this broker has: without it, there is no leader."""
+        return self._created([[node]])
+
+    def leader(self, tp: TopicPartition) -> int:
+        with closing(KafkaAdminClient(bootstrap_servers=self.brokers.bootstrap)) as admin:
+            found = admin.describe_topics([tp.topic])[0]["partitions"]
+        (leader,) = (each["leader_id"] for each in found if each["partition_index"] == tp.partition)
+        return int(leader)
+
+    @contextmanager
+    def killed(self, *nodes: int) -> Iterator[None]:
+        """The brokers are dead within the block, and up again after it."""
+        for node in nodes:
+            self.brokers.kill(node)
+        try:
+            yield
+        finally:
+            for node in nodes:
+                self.brokers.start(node)
+            self.brokers.wait()
+
+    @contextmanager
+    def frozen(self, node: int) -> Iterator[None]:
+        """The broker stands still within the block."""
+        self.brokers.freeze(node)
+        try:
+            yield
+        finally:
+            self.brokers.thaw(node)
+            self.brokers.wait()
+
+    def await_another_leader(self, tp: TopicPartition, than: int) -> None:
+        """Wait until another broker leads a partition."""
+        eventually(lambda: self.leader(tp) not in (than, -1), f"another leader of {tp} than {than}")
+
+    def _created(self, copies: list[list[int]]) -> str:
+        name = f"copied-{uuid4().hex[:8]}"
+        insync = {"min.insync.replicas": str(min(2, len(copies[0])))}
+        with closing(KafkaAdminClient(bootstrap_servers=self.brokers.bootstrap)) as admin:
+            wanted = NewTopic(name, replica_assignments=dict(enumerate(copies)), topic_configs=insync)
+            admin.create_topics([wanted])
+            admin.wait_for_topics([name])
+        return name
