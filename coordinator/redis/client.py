@@ -18,6 +18,7 @@ from coordinator import verdicts
 from coordinator.errors import (
     RedisAccessError,
     RedisConfigurationError,
+    RedisUnavailableError,
     StateFormatError,
     StateLostError,
     redacted,
@@ -121,7 +122,11 @@ class TextPipeline(Protocol):
 
 
 class RedisClient:
-    """Runs scripts and plain reads. Safe for several threads; opens a connection at the first call."""
+    """Runs scripts and plain reads. Safe for several threads; opens a connection at the first call.
+
+    After an outage, or a reply that says "not now", the next call asks for the address again and connects anew: behind
+    one address, another server may be the primary by then.
+    """
 
     def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
         redis_connection.check(url)
@@ -132,14 +137,14 @@ class RedisClient:
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         """The named fields of a script's reply. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
-        with errors_as_ours(self._shown):
+        with self._outages():
             reply = self._opened().register_script(script(verb))(keys=list(keys), args=list(args))
         return _accepted(reply)
 
     @contextmanager
     def reading(self) -> Iterator[TextRedis]:
         """The plain client. It raises this project's errors for those of redis-py."""
-        with errors_as_ours(self._shown):
+        with self._outages():
             yield cast(TextRedis, self._opened())
 
     def require_noeviction(self) -> None:
@@ -160,9 +165,22 @@ class RedisClient:
         if self._redis is not None:
             self._redis.close()
 
+    @contextmanager
+    def _outages(self) -> Iterator[None]:
+        """Raise this project's errors. After an outage the next call opens a new client."""
+        try:
+            with errors_as_ours(self._shown):
+                yield
+        except RedisUnavailableError:
+            with self._opening:
+                used, self._redis = self._redis, None
+            if used is not None:
+                redis_connection.drop_idle(used)
+            raise
+
     def _eviction_policies(self) -> set[str]:
         """The eviction policy of the server, or of each primary of the cluster."""
-        with errors_as_ours(self._shown):
+        with self._outages():
             client = self._opened()
             if isinstance(client, RedisCluster):
                 answers = [client.info("memory", target_nodes=node) for node in client.get_primaries()]  # type: ignore[no-untyped-call]
