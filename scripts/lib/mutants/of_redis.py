@@ -6,7 +6,20 @@ _CLIENT = "coordinator/redis/client.py"
 _REPLIES = "coordinator/redis/error_replies.py"
 _NAMED = ("tests/coordinator/redis/test_error_replies.py",)
 
+_STATE, _TURNS = "coordinator/member/state.py", "coordinator/member/turns.py"
+_REFUSED, _RUN = ("tests/coordinator/member/test_refused_writes.py",), ("tests/coordinator/member/test_turns.py",)
+
 FAULTS = (
+    Fault(
+        "each answered read ends an outage, also while Redis refuses writes",
+        (Edit(_STATE, "left = self.unanswered - {kind}", "left = frozenset[Kind[..., Any]]()"),),
+        _RUN,
+    ),
+    Fault(
+        "a call that waits says nothing",
+        (Edit(_TURNS, "if waited_ms < self._silent_ms:", "if waited_ms >= 0:"),),
+        _REFUSED,
+    ),
     Fault(
         "after a failover the client keeps its connections, which lead to the former primary",
         (Edit(_CLIENT, "used, self._redis = self._redis, None", "used = None"),),
