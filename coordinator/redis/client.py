@@ -5,7 +5,7 @@ Knows no key and no rule. `connection` reads urls, `errors` translates errors.
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from threading import Lock
@@ -104,6 +104,9 @@ class TextRedis(Protocol):
     def xrevrange(self, key: str, *, count: int) -> Entries:
         """The latest entries of a stream, the latest first."""
 
+    def zadd(self, key: str, scores: dict[str, int], *, xx: bool) -> int:
+        """Set scores of a sorted set, with `xx` only of values that it has; the number of new values."""
+
     def zrange(self, key: str, start: int, end: int, *, withscores: bool) -> list[tuple[str, float]]:
         """Values of a sorted set with their scores, `end` included."""
 
@@ -159,6 +162,14 @@ class RedisClient:
                 "it may drop positions when its memory is full",
                 "set maxmemory-policy noeviction, or use another Redis for coop-kafka",
             )
+
+    def try_to_write(self, key: str) -> None:
+        """Write to a sorted set, and change nothing. `RedisNotReadyError` if its server takes no writes now.
+
+        A user that may not write passes.
+        """
+        with suppress(RedisAccessError), self.reading() as plain:
+            plain.zadd(key, {"": 0}, xx=True)
 
     def close(self) -> None:
         """Drop the connections."""
