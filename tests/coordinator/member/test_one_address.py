@@ -56,15 +56,18 @@ def test_a_member_goes_on_at_the_new_primary_within_seconds(
         with beating(service):
             done = batch(service, StreamOffset(group))
             kafka.produce(tp.topic, keyed(3))
+            with closing(redis.Redis.from_url(valkey.address)) as client:
+                client.set("last", "write")
+                assert client.wait(1, 20_000) == 1, "the copy has all"
             follow(replica, None)
-            address.target = replica.port
+            connected, address.target = address.connections, replica.port
             if stale == "yes":
                 follow(valkey, replica)
             else:
                 valkey.configure(replica_serve_stale_data="no")
                 with closing(redis.Redis.from_url(valkey.address)) as client:
                     client.replicaof("127.0.0.1", "1")
-            began, connected = time.monotonic(), address.connections
+            began = time.monotonic()
             rest = list(batches(service, done))
             took_s = time.monotonic() - began
         assert records(*rest) == {(tp.topic, offset) for offset in (5, 6, 7)}, "and nothing is read twice"
