@@ -42,15 +42,15 @@ class Waiting:
     """The waits of one call, and when a line about them is due."""
 
     def __init__(self, began_ms: int) -> None:
-        self._began_ms, self._silent_ms, self._why = began_ms, SILENT_MS, "it looks again"
+        self._began_ms, self._silent_ms, self._why, self._looks = began_ms, SILENT_MS, "", 0
 
     def line(self, now_ms: int, why: str) -> str:
-        """The line that is due now; empty if none is."""
-        self._why, waited_ms = why or self._why, now_ms - self._began_ms
-        if waited_ms < self._silent_ms:
+        """The line that is due now; empty if none is. A first look again without a reason is no wait."""
+        self._why, waited_ms, self._looks = why or self._why, now_ms - self._began_ms, self._looks + 1
+        if waited_ms < self._silent_ms or (self._looks == 1 and not why):
             return ""
         self._silent_ms = 2 * waited_ms
-        return f"the query has waited for {waited_ms // 1000} s: {self._why}"
+        return f"the query has waited for {waited_ms // 1000} s: {self._why or 'it looks again'}"
 
 
 class Turns:

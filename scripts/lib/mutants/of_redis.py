@@ -28,7 +28,7 @@ FAULTS = (
     ),
     Fault(
         "a call that waits says nothing",
-        (Edit(_TURNS, "if waited_ms < self._silent_ms:", "if waited_ms >= 0:"),),
+        (Edit(_TURNS, "if waited_ms < self._silent_ms or", "if waited_ms >= 0 or"),),
         _REFUSED,
     ),
     Fault(
