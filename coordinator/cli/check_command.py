@@ -9,8 +9,8 @@ from coordinator.cli.command_options import Group, Json, Redis, connected, print
 from coordinator.cli.printing import counted, print_lines, seconds
 from coordinator.cli.progress_bar import waiting
 from coordinator.errors import GroupError, StoreError
-from coordinator.operations.group_health import Health, Limits, Status, health, unreadable
-from coordinator.redis.snapshot import read_group
+from coordinator.operations.group_health import Health, Limits, Status, health, refused, unreadable
+from coordinator.redis.snapshot import read_group, refusal
 
 EXIT_CODES = {Status.OK: 0, Status.UNKNOWN: 1, Status.FAILING: 3}
 """2 is wrong usage, as for every verb."""
@@ -29,13 +29,15 @@ def check(
 ) -> None:
     """Check a group for a probe, and print one line: members at work, lag, and age of the oldest unread record.
 
-    Exit codes: 0 ok; 1 unknown: Redis does not answer, there is no such group, or a limit cannot be judged;
-    2 wrong usage; 3 failing: no member works, or a limit is exceeded.
+    Exit codes: 0 ok; 1 unknown: Redis does not answer or takes no writes, there is no such group, or a limit cannot be
+    judged; 2 wrong usage; 3 failing: no member works, or a limit is exceeded.
     """
     limits = Limits(max_lag, max_age)
     try:
         with waiting("check", as_json=as_json), connected(redis) as client:
             found = health(group, read_group(client, group), limits)
+            if error := refusal(client, group):
+                found = refused(found, wording.line(error, ()))
     except (StoreError, GroupError) as error:
         found = unreadable(group, wording.line(error, ()))
     if as_json:

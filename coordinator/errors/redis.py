@@ -18,6 +18,16 @@ class RedisUnavailableError(StoreError):
     usual_remedy = "start Redis or correct redis.url, then start the query again; nothing is lost"
 
 
+class RedisNotReadyError(RedisUnavailableError):
+    """Redis answered, but for longer than redis.max.outage refused calls that it takes at other times.
+
+    Its memory is full, it cannot save, it lacks replicas, it loads, or it is no primary.
+    """
+
+    name = "REDIS_NOT_READY"
+    usual_remedy = "do what the message says about the server, then start the query again; nothing is lost"
+
+
 class RedisAccessError(StoreError):
     """Redis refused the user, the password, a command or a key."""
 

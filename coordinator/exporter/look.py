@@ -5,6 +5,7 @@ An outage of either becomes a part of the look, and one line for people.
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from coordinator.errors import CoopKafkaError, StoreError, UnknownGroupError
 from coordinator.exporter.samples import GroupLook, Look
@@ -12,7 +13,7 @@ from coordinator.operations.log_ends import PATIENCE_S, Ends, EndsOfKafka, with_
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.reports import last_batches
-from coordinator.redis.snapshot import list_groups, of_one_group, read_group
+from coordinator.redis.snapshot import list_groups, of_one_group, read_group, refusal
 from coordinator.subscription import TopicPartition
 
 BATCHES = 100
@@ -42,7 +43,7 @@ class Watcher:
         except CoopKafkaError as error:
             self._tell("Redis", str(error))
             return None
-        self._tell("Redis", "")
+        self._tell("Redis", next((look.refusal for look in found.values() if look and look.refusal), ""))
         return found
 
     def _group(self, name: str) -> GroupLook | None:
@@ -50,7 +51,8 @@ class Watcher:
         try:
             poison = OperatorVerbs.of_group(self._client, name).poison
             state, batches = read_group(self._client, name), last_batches(self._client, name, BATCHES)
-            found = GroupLook(state, batches, poison.strikes(), poison.failing())
+            why = refusal(self._client, name)
+            found = GroupLook(state, batches, poison.strikes(), poison.failing(), str(why or ""))
         except StoreError as error:
             if not of_one_group(error):
                 raise
@@ -79,4 +81,4 @@ class Watcher:
 
 
 def _with_ends(look: GroupLook, ends: Ends) -> GroupLook:
-    return GroupLook(with_ends(look.state, ends), look.batches, look.strikes, look.failing)
+    return replace(look, state=with_ends(look.state, ends))

@@ -31,6 +31,11 @@ SCRAPE = Metric("coop_exporter_scrape_seconds", (), "Time to read all groups and
 READABLE = Metric(
     f"{_OF_GROUP}readable", GROUP, "0 if the group's keys in Redis are damaged: then it has no other metric."
 )
+WRITABLE = Metric(
+    f"{_OF_GROUP}writable",
+    GROUP,
+    "0 if the group's Redis answers and takes no writes: it is full, cannot save, lacks replicas, or is a replica.",
+)
 INFO = Metric(
     f"{_OF_GROUP}info",
     (*GROUP, "protocol", "state"),
@@ -84,7 +89,7 @@ LOG_END = Metric(
 )
 
 METRICS = (
-    *(REDIS_UP, KAFKA_UP, SCRAPE, READABLE, INFO, MEMBERS, REBALANCES, GENERATION_AGE),
+    *(REDIS_UP, KAFKA_UP, SCRAPE, READABLE, WRITABLE, INFO, MEMBERS, REBALANCES, GENERATION_AGE),
     *(PARKED_LANES, STRUCK_LANES, PARKED_KEYS, DEFERRED_KEYS, DEFERRED_AGE),
     *(MEMBER_INFO, LEASE, BATCH, LAST_BATCH, BUDGET, LONGEST),
     *(TOPIC_LAG, HASH_LAG, LAG, STABLE, GAP, LANE_LAG, OWNED, LOG_END),

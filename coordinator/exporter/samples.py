@@ -43,6 +43,7 @@ class GroupLook:
     batches: Sequence[Batch] = ()  # the last ones of all members, oldest first
     strikes: Sequence[Strike] = ()
     failing: Sequence[FailingRecord] = ()
+    refusal: str = ""  # why Redis takes no writes; empty if it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ def samples(look: Look, age_of: AgeOf) -> Iterator[Sample]:
 
 def _of_group(group: str, look: GroupLook, age_of: AgeOf) -> Iterator[Sample]:
     seen, state = view(group, look.state), look.state
+    yield Sample(metrics.WRITABLE, (group,), not look.refusal)
     yield Sample(metrics.INFO, (group, seen.assignor, seen.state), seen.state == "Stable")
     yield Sample(metrics.MEMBERS, (group,), sum(m.lease_left_ms > 0 for m in seen.members))
     yield Sample(metrics.REBALANCES, (group,), seen.generation)

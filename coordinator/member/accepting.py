@@ -20,6 +20,9 @@ from coordinator.progress.data_loss import Beyond
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.subscription import Pattern, TopicPartition
 
+LOW_END = "a log ends before an offset that was read, which may be the early answer of a new leader"
+"""Why a call looks again before it believes a log end."""
+
 
 def accept(state: State, seen: Seen, call: Call) -> Decision:
     """Refuse a checkpoint of another group or other topics, and adopt the member id that it names."""
@@ -36,7 +39,7 @@ def accept(state: State, seen: Seen, call: Call) -> Decision:
     if settings.fail_on_data_loss:
         state, within, _ = within_logs(state, offset, seen, call)
         if within is None:
-            return Decision(state, (), LookAgain(RETRY_MS))
+            return Decision(state, (), LookAgain(RETRY_MS, LOW_END))
     member = life.member or offset.member or life.minted
     return Decision(replace(state, life=replace(state.life, member=member, founding=founding)), warnings)
 

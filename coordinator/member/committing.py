@@ -12,7 +12,7 @@ no task read a batch that this member never authorized.
 from dataclasses import replace
 
 from coordinator.errors import SinkSkippedBatchError
-from coordinator.member.accepting import within_logs
+from coordinator.member.accepting import LOW_END, within_logs
 from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.failing import look_again
 from coordinator.member.kinds import Request
@@ -64,7 +64,7 @@ def witness(state: State, seen: Seen, call: Call) -> Decision:
     part = start if witnessed is None else narrowed(start, witnessed)
     state, mine, warnings = within_logs(state, part, seen, call)
     if mine is None:
-        return Decision(replace(before, log=state.log), (), LookAgain(RETRY_MS))
+        return Decision(replace(before, log=state.log), (), LookAgain(RETRY_MS, LOW_END))
     if commits.confirmed == start or not start.member:
         return Decision(_done(state, start, all_of_it=mine == start), warnings)
     done, all_of_it = _to_its_ends(state, mine, start, witnessed, seen), mine == start

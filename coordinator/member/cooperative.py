@@ -118,7 +118,7 @@ def _nothing(state: State, seen: Seen, call: Call) -> Decision:
     state = replace(state, pace=replace(state.pace, idle_ms=seen.now_ms))
     if state.pace.targets is None or seen.of(Finish(state.pace.targets)):
         return Decision(state, (), Return(None))
-    return Decision(state, (), LookAgain())
+    return Decision(state, (), LookAgain(why=pacing.OF_OTHERS))
 
 
 def read_all(state: State, seen: Seen, call: Call) -> Decision:

@@ -112,9 +112,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """Wait so many ms, and begin with the first step."""
+    """Wait so many ms, and begin with the first step. `why`: for the log line of a call that waits for long."""
 
     wait_ms: int = 0
+    why: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def set_targets(state: State, seen: Seen, call: Call) -> Decision:
     older = older_partitions(seen.of(ReadGrowths()), seen.of(ReadPartitionCounts()), state.log.topics)
     state, taken = _with_sight(state, older & bounds.keys(), seen)
     if not taken:
-        return Decision(state, (), LookAgain(RETRY_MS))
+        return Decision(state, (), LookAgain(RETRY_MS, "Kafka does not name the watermarks of all partitions"))
     targets = {tp: b.end for tp, b in bounds.items()} | dict(state.growing.sights[-1].marks)
     return Decision(replace(state, pace=replace(state.pace, targets=targets)), (), Return(None))
 

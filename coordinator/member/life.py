@@ -29,7 +29,6 @@ from coordinator.errors import (
     GroupError,
     InvalidOptionError,
     OtherOrderingError,
-    RedisUnavailableError,
 )
 from coordinator.group_state import BATCH_BUDGET, LONGEST_BATCH, STANDBY
 from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
@@ -54,10 +53,11 @@ def outage(state: State, seen: Seen, call: Call) -> Decision:
     if seen.now_ms - life.away.since_ms >= limit:
         patience = "redis.max.outage" if life.reached else "the limit of a first contact"
         cause = life.away.error
-        error = RedisUnavailableError(f"{cause.what}, for longer than {patience} ({limit} ms)", cause.remedy)
+        error = type(cause)(f"{cause.what}, for longer than {patience} ({limit} ms)", cause.remedy)
         return Decision(replace(state, life=replace(life, away=None)), (), Fail(error))
     waited = replace(life, away=replace(life.away, waited=True))
-    return Decision(replace(state, life=waited), (), LookAgain(RETRY_MS))
+    why = f"{life.away.error} It ends once it has needed Redis for {limit} ms"
+    return Decision(replace(state, life=waited), (), LookAgain(RETRY_MS, why))
 
 
 def fenced(state: State, seen: Seen, call: Call) -> Decision:
@@ -103,7 +103,8 @@ def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
         if facts := state.evidence.facts:
             seen.of(Claim(state.evidence.known, facts))
     handled = _handled(replace(state, life=replace(life, asserted_at=life.nonce)))
-    return Decision(handled, effects, LookAgain(RETRY_MS))
+    why = "the group recovers from a loss of state, for one session at most"
+    return Decision(handled, effects, LookAgain(RETRY_MS, why))
 
 
 def busy(state: State, seen: Seen, call: Call) -> Decision:
@@ -125,7 +126,8 @@ def busy(state: State, seen: Seen, call: Call) -> Decision:
     if before and before[0] == other[0] and other[1] > before[1]:
         return Decision(_handled(state), (), Fail(_in_the_way(verdict, call.setup.settings)))
     waiting = replace(state, life=replace(state.life, other=other))
-    return Decision(_handled(waiting), (), LookAgain(min(RETRY_MS, verdict.lease_end_ms - verdict.now_ms + 1)))
+    wait_ms = min(RETRY_MS, verdict.lease_end_ms - verdict.now_ms + 1)
+    return Decision(_handled(waiting), (), LookAgain(wait_ms, f"for the end of the lease of member {other[0]}"))
 
 
 def _two_reads(group: str, other: str) -> GroupBusyError:

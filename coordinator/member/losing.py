@@ -48,7 +48,7 @@ def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
     if state.losses.settled == looked_at and state.shown.ends:
         return Decision(_stored(state, state.shown.ends[1], seen))
     if not acquired.progress.keys() <= bounds.keys():
-        return Decision(state, (), LookAgain(RETRY_MS))  # a topic has vanished, and is still owned
+        return Decision(state, (), LookAgain(RETRY_MS, "a topic that the member owns has vanished"))
     state, found, ends = _found(state, acquired, bounds, seen)
     if found and call.setup.settings.fail_on_data_loss:
         raise data_loss.error(found[0])

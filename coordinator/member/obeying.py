@@ -93,7 +93,11 @@ def rejected(state: State, look: Look, call: Call) -> Decision | None:
         "update the members of the group to one version of coop-kafka",
     )
     effects = Event("rejected", error.headline, forbidden), Log(f"group {call.setup.settings.group}: {error}")
-    return Decision(replace(state, life=state.life.rejoining()), effects, LookAgain(RETRY_MS))
+    return Decision(
+        replace(state, life=state.life.rejoining()),
+        effects,
+        LookAgain(RETRY_MS, "the assignment has ranges that this member may not read"),
+    )
 
 
 def _forbidden(look: Look, call: Call) -> Ranges:

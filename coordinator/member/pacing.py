@@ -10,6 +10,8 @@ from coordinator.subscription import TopicPartition
 
 IDLE_MS = 250
 """The time between two looks of an idle query."""
+OF_OTHERS = "partitions of other members are not at the targets of this run yet"
+"""Why a run with AvailableNow goes on while this member has nothing to read."""
 
 
 def rest(state: State, seen: Seen, call: Call) -> Decision:

@@ -37,7 +37,7 @@ def held(state: State, seen: Seen, call: Call) -> Decision:
     lines = () if again else (Log(_waits(group, other, spare=mine == theirs)),)
     often_ms = LOOK_MS if mine == theirs else RETRY_MS  # a spare may wait for ever
     wait_ms = max(1, min(often_ms, its_end - verdict.now_ms + 1))
-    return Decision(replace(state, life=life), lines, LookAgain(wait_ms))
+    return Decision(replace(state, life=life), lines, LookAgain(wait_ms, f"member {other} reads the same ranges"))
 
 
 def _waits(group: str, other: str, *, spare: bool) -> str:

@@ -7,6 +7,7 @@ from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.failing import refuse_a_full_partition
 from coordinator.member.inbox import Reach
 from coordinator.member.log_view import recreated, topics_again
+from coordinator.member.pacing import OF_OTHERS
 from coordinator.member.requests import Finish, Heartbeat, ReadReach
 from coordinator.member.state import State
 from coordinator.plan.planning import plan
@@ -59,7 +60,7 @@ def end_run(state: State, seen: Seen, call: Call) -> Decision:
         return Decision(state, (), Return(None))
     settings = call.setup.settings
     refuse_a_full_partition(state, settings.group, settings.max_deferred_keys)
-    return Decision(state, (), LookAgain())
+    return Decision(state, (), LookAgain(why=OF_OTHERS))
 
 
 def plan_batch(state: State, seen: Seen, call: Call) -> Decision:

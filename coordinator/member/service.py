@@ -218,7 +218,7 @@ class Service(Query):
             about = f"{what} of {self.member}"
             now, settings = self._clock.now_ms(), self.setup.settings
             self._pulse, line = heartbeat.outage_line(self._pulse, error, about, now, settings)
-            self._show(line)
+            self._show(None if self.state.life.away else line)  # a call of Spark that waits says so itself
             return False
         except (CoopKafkaError, Verdict) as error:
             _log.warning("%s of %s: %s", what, self.member, error)
@@ -274,7 +274,7 @@ class Service(Query):
                 limit = settings.max_outage_ms
                 if self._clock.now_ms() - since_ms >= limit:
                     what = f"{error.what}, for longer than redis.max.outage ({limit} ms)"
-                    raise RedisUnavailableError(what, error.remedy) from None
+                    raise type(error)(what, error.remedy) from None
                 self._clock.wait(RETRY_MS)
             except verdicts.Fenced:
                 raise FencedMemberError(

@@ -14,6 +14,7 @@ Times are ms of this host's clock, unless a comment names another.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.policies import NO_POLICY, Policy
@@ -22,7 +23,7 @@ from coordinator.cost.quotas import Quota
 from coordinator.errors import RedisUnavailableError
 from coordinator.member.batch import Batch
 from coordinator.member.evidence import NOTHING, Evidence
-from coordinator.member.kinds import Request
+from coordinator.member.kinds import Kind, Request
 from coordinator.plan.planning import Cutting, OwnedRanges
 from coordinator.plan.poison import Strike, Trials
 from coordinator.progress.data_loss import Loss
@@ -44,11 +45,21 @@ NOT_ACQUIRED = Acquired(0, {}, {}, {}, {})
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """Redis has not answered since then. `waited`: the member has waited since the last try."""
+    """Redis has not answered some kinds of requests since then. It ends once each of them has an answer.
+
+    Answers to other kinds do not end it: a Redis that is full answers reads, and refuses writes.
+    `waited`: the member has waited since the last try.
+    """
 
     since_ms: int
     error: RedisUnavailableError
     waited: bool = False
+    unanswered: frozenset[Kind[..., Any]] = frozenset()
+
+    def answered(self, kind: Kind[..., Any]) -> "Away | None":
+        """The outage after an answer to a request of this kind; None if it is over."""
+        left = self.unanswered - {kind}
+        return replace(self, unanswered=left) if left else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,10 @@ class Life:
     away: Away | None = None
     verdict: Verdict | None = None  # the last refusal, until a step has handled it
     other: tuple[str, int] | None = None  # a member in the way, and its lease end of Redis TIME
+
+    def answered(self, kind: Kind[..., Any]) -> "Life":
+        """The life after an answer of Redis, or a refusal by a script, to a request of this kind."""
+        return replace(self, reached=True, away=self.away and self.away.answered(kind))
 
     @property
     def caller(self) -> Caller:

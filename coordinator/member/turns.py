@@ -19,20 +19,38 @@ from typing import Any
 
 from coordinator import replies
 from coordinator.clock import Clock
-from coordinator.errors import RedisUnavailableError
+from coordinator.errors import RedisNotReadyError, RedisUnavailableError
 from coordinator.member.apply import World
 from coordinator.member.decision import Ask, Call, Fail, LookAgain, Next, Return, Seen, Step, decide
-from coordinator.member.kinds import Request
+from coordinator.member.kinds import Kind, Request
+from coordinator.member.requests import Log
 from coordinator.member.state import Away, Life, State, Turn
 from coordinator.replies import Answer, Caller
 from coordinator.verdicts import Rejoin, Verdict
 
 WAIT_MS = 10
 """The wait of a call for the heartbeat thread. A simulated clock moves only in waits."""
+SILENT_MS = 6_000
+"""A call that has waited for so long says why, and again whenever that has doubled. A try takes up to 4 s more."""
 
 
 class Refused:
     """Redis has refused a request, or did not answer; the state holds the reason."""
+
+
+class Waiting:
+    """The waits of one call, and when a line about them is due."""
+
+    def __init__(self, began_ms: int) -> None:
+        self._began_ms, self._silent_ms, self._why, self._looks = began_ms, SILENT_MS, "", 0
+
+    def line(self, now_ms: int, why: str) -> str:
+        """The line that is due now; empty if none is. A first look again without a reason is no wait."""
+        self._why, waited_ms, self._looks = why or self._why, now_ms - self._began_ms, self._looks + 1
+        if waited_ms < self._silent_ms or (self._looks == 1 and not why):
+            return ""
+        self._silent_ms = 2 * waited_ms
+        return f"the query has waited for {waited_ms // 1000} s: {self._why or 'it looks again'}"
 
 
 class Turns:
@@ -65,8 +83,9 @@ class Turns:
                 self._call.release()
 
     def _run(self, steps: Sequence[Step], call: Call) -> Any:
-        self.become(replace(self.state, turn=Turn()))
+        self.become(replace(self.state, turn=Turn(), life=replace(self.state.life, away=None)))
         at, seen = 0, Seen(0)
+        waiting = Waiting(self._clock.now_ms())
         while True:
             self._renew()
             decision = decide(steps[at], self.state, replace(seen, now_ms=self._clock.now_ms()), call)
@@ -83,15 +102,20 @@ class Turns:
                     continue
                 case Next():
                     at, seen = at + 1, Seen(0)
-                case LookAgain(wait_ms):
+                case LookAgain():
                     at, seen = 0, Seen(0)
-                    if wait_ms:
-                        self._clock.wait(wait_ms)
-                        self.become(replace(self.state, turn=replace(self.state.turn, fresh=False)))
+                    self._wait(outcome, waiting)
                 case Fail(error):
                     raise error from None
                 case Return(value):
                     return value
+
+    def _wait(self, look: LookAgain, waiting: Waiting) -> None:
+        if line := waiting.line(self._clock.now_ms(), look.why):
+            self.once(Log(f"group {self._world.settings.group}: {line}"))
+        if look.wait_ms:
+            self._clock.wait(look.wait_ms)
+            self.become(replace(self.state, turn=replace(self.state.turn, fresh=False)))
 
     def become(self, state: State) -> None:
         """The next state: in a call of Spark, or between two."""
@@ -127,14 +151,14 @@ class Turns:
         try:
             reply = self._world.answer(request, self._caller(numbered=kind.numbered))
         except Verdict as verdict:
-            self.become(replace(self.state, life=refused(self.state.life, verdict)))
+            self.become(replace(self.state, life=refused(self.state.life.answered(kind), verdict)))
             return Refused()
         except RedisUnavailableError as error:
             if not kind.of_redis:
                 raise
-            self.become(replace(self.state, life=unanswered(self.state.life, error, asked_ms)))
+            self.become(replace(self.state, life=unanswered(self.state.life, error, asked_ms, kind)))
             return Refused()
-        life = replace(self.state.life, reached=True, away=None) if kind.of_redis else self.state.life
+        life = self.state.life.answered(kind) if kind.of_redis else self.state.life
         if isinstance(reply, Answer):
             life = life.renewed(reply.seen, asked_ms + self._world.settings.session_ms)
             reply = reply.value
@@ -144,10 +168,11 @@ class Turns:
 
 def refused(life: Life, verdict: Verdict) -> Life:
     """The life of a member after a verdict: REJOIN forgets the nonce; a step handles each other verdict."""
-    life = replace(life, reached=True, away=None)
     return life.rejoining() if isinstance(verdict, Rejoin) else replace(life, verdict=verdict)
 
 
-def unanswered(life: Life, error: RedisUnavailableError, asked_ms: int) -> Life:
-    """The life of a member after a call that Redis has not answered."""
-    return replace(life, away=Away(life.away.since_ms if life.away else asked_ms, error))
+def unanswered(life: Life, error: RedisUnavailableError, asked_ms: int, kind: Kind[..., Any]) -> Life:
+    """The life of a member after a request of this kind that Redis has not answered."""
+    before = life.away or Away(asked_ms, error)
+    away = Away(before.since_ms, error, unanswered=before.unanswered | {kind})
+    return replace(life, reached=life.reached or isinstance(error, RedisNotReadyError), away=away)

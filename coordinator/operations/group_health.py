@@ -2,7 +2,7 @@
 
     ok         at least one member works, and no limit is exceeded
     failing    no member works, or a limit is exceeded
-    unknown    a limit cannot be judged, or the group cannot be read
+    unknown    a limit cannot be judged, the group cannot be read, or Redis takes no writes
 
 Without a working member, lag and age stand still: nothing looks at the log ends. So such a group fails.
 """
@@ -58,6 +58,11 @@ def health(group: str, state: GroupState, limits: Limits) -> Health:
     if doubts := tuple(_doubts(found, limits)):
         return replace(found, status=Status.UNKNOWN, reasons=doubts)
     return found
+
+
+def refused(found: Health, why: str) -> Health:
+    """The verdict on a group whose Redis answers reads, and refuses writes: no restart of a query helps."""
+    return replace(found, status=Status.UNKNOWN, reasons=(why, *found.reasons))
 
 
 def unreadable(group: str, why: str) -> Health:

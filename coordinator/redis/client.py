@@ -5,7 +5,7 @@ Knows no key and no rule. `connection` reads urls, `errors` translates errors.
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from threading import Lock
@@ -18,6 +18,7 @@ from coordinator import verdicts
 from coordinator.errors import (
     RedisAccessError,
     RedisConfigurationError,
+    RedisUnavailableError,
     StateFormatError,
     StateLostError,
     redacted,
@@ -103,6 +104,9 @@ class TextRedis(Protocol):
     def xrevrange(self, key: str, *, count: int) -> Entries:
         """The latest entries of a stream, the latest first."""
 
+    def zadd(self, key: str, scores: dict[str, int], *, xx: bool) -> int:
+        """Set scores of a sorted set, with `xx` only of values that it has; the number of new values."""
+
     def zrange(self, key: str, start: int, end: int, *, withscores: bool) -> list[tuple[str, float]]:
         """Values of a sorted set with their scores, `end` included."""
 
@@ -121,7 +125,11 @@ class TextPipeline(Protocol):
 
 
 class RedisClient:
-    """Runs scripts and plain reads. Safe for several threads; opens a connection at the first call."""
+    """Runs scripts and plain reads. Safe for several threads; opens a connection at the first call.
+
+    After an outage, or a reply that says "not now", the next call asks for the address again and connects anew: behind
+    one address, another server may be the primary by then.
+    """
 
     def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
         redis_connection.check(url)
@@ -132,14 +140,14 @@ class RedisClient:
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         """The named fields of a script's reply. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
-        with errors_as_ours(self._shown):
+        with self._outages():
             reply = self._opened().register_script(script(verb))(keys=list(keys), args=list(args))
         return _accepted(reply)
 
     @contextmanager
     def reading(self) -> Iterator[TextRedis]:
         """The plain client. It raises this project's errors for those of redis-py."""
-        with errors_as_ours(self._shown):
+        with self._outages():
             yield cast(TextRedis, self._opened())
 
     def require_noeviction(self) -> None:
@@ -155,14 +163,35 @@ class RedisClient:
                 "set maxmemory-policy noeviction, or use another Redis for coop-kafka",
             )
 
+    def try_to_write(self, key: str) -> None:
+        """Write to a sorted set, and change nothing. `RedisNotReadyError` if its server takes no writes now.
+
+        A user that may not write passes.
+        """
+        with suppress(RedisAccessError), self.reading() as plain:
+            plain.zadd(key, {"": 0}, xx=True)
+
     def close(self) -> None:
         """Drop the connections."""
         if self._redis is not None:
             self._redis.close()
 
+    @contextmanager
+    def _outages(self) -> Iterator[None]:
+        """Raise this project's errors. After an outage the next call opens a new client."""
+        try:
+            with errors_as_ours(self._shown):
+                yield
+        except RedisUnavailableError:
+            with self._opening:
+                used, self._redis = self._redis, None
+            if used is not None:
+                redis_connection.drop_idle(used)
+            raise
+
     def _eviction_policies(self) -> set[str]:
         """The eviction policy of the server, or of each primary of the cluster."""
-        with errors_as_ours(self._shown):
+        with self._outages():
             client = self._opened()
             if isinstance(client, RedisCluster):
                 answers = [client.info("memory", target_nodes=node) for node in client.get_primaries()]  # type: ignore[no-untyped-call]

@@ -61,6 +61,14 @@ def opened(url: str, timeout_s: float) -> "redis.Redis | RedisCluster":
     return client.from_url(_as_of_redis_py(url), decode_responses=True, credential_provider=asked, **settings)
 
 
+def drop_idle(client: "redis.Redis | RedisCluster") -> None:
+    """Drop the connections of a client that no other thread uses at this moment."""
+    nodes = client.get_nodes() if isinstance(client, RedisCluster) else ()  # type: ignore[no-untyped-call]
+    for each in [node.redis_connection for node in nodes] if nodes else [client]:
+        if isinstance(each, redis.Redis):
+            each.connection_pool.disconnect(inuse_connections=False)
+
+
 def _of_sentinels(url: sentinel_urls.SentinelUrl, settings: Mapping[str, Any]) -> redis.Redis:
     """A client that asks the sentinels for the master whenever it connects."""
     _check_files(url.server)

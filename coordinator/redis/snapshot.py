@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from coordinator.errors import StateFormatError, StoreError, UnknownGroupError
+from coordinator.errors import RedisNotReadyError, StateFormatError, StoreError, UnknownGroupError
 from coordinator.group_state import BATCH_BUDGET, LONGEST_BATCH, GroupState
 from coordinator.group_texts import Hashes, checked_meta, key, partitions_of, read, state_of
 from coordinator.quoting import quoted
@@ -52,6 +52,18 @@ def read_group(client: RedisClient, group: str) -> GroupState:
         leaving=frozenset(leaving),
         standbys=standbys,
     )
+
+
+def refusal(client: RedisClient, group: str) -> RedisNotReadyError | None:
+    """Why the Redis of a group takes no writes now, though it answers reads; None if it takes them.
+
+    Asks for a write that changes nothing. None also if the user may not write.
+    """
+    try:
+        client.try_to_write(GroupKeys(group).leases)
+    except RedisNotReadyError as error:
+        return error
+    return None
 
 
 def of_one_group(error: StoreError) -> bool:

@@ -37,11 +37,15 @@ RAISED = sorted(raised(CoopKafkaError), key=lambda k: k.name)
 
 
 def raised_in_code() -> set[str]:
-    """The names of all errors that the code constructs; the commands construct an error again by `type(error)`."""
+    """The names of all errors that the code constructs, also by a `Row` of the replies of Redis.
+
+    Some code constructs an error again by `type(error)`.
+    """
     names = {kind.__name__ for kind in OURS}
     files = (f for package in ("coordinator", "spark_coop_source") for f in (ROOT / package).rglob("*.py"))
     calls = (n for f in files for n in ast.walk(ast.parse(f.read_text(encoding="utf-8"))) if isinstance(n, ast.Call))
-    return {name for call in calls if (name := getattr(call.func, "id", getattr(call.func, "attr", ""))) in names}
+    made = (n for call in calls for n in (call.func, *(call.args if getattr(call.func, "id", "") == "Row" else ())))
+    return {name for n in made if (name := getattr(n, "id", getattr(n, "attr", ""))) in names}
 
 
 def test_the_page_of_errors_events_and_metrics_is_fresh() -> None:

@@ -1,6 +1,7 @@
 """A Valkey that one test has for itself: it may be stopped, started again, emptied or set back to an old copy."""
 
 import shutil
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -13,16 +14,28 @@ import servers
 class OwnValkey:
     """A server on a port that stays the same over restarts."""
 
-    def __init__(self, folder: Path) -> None:
-        self._data, (self._port,) = folder / "data", servers.free_ports(1)
+    def __init__(self, folder: Path, more: Sequence[str] = ()) -> None:
+        """`more`: settings of the server, as on its command line."""
+        self.data, (self._port,), self._more = folder / "data", servers.free_ports(1), more
         self._server = self._started()
 
     def restart(self, *, emptied: bool = False) -> None:
         """Stop it if it runs, start it with what it wrote, or with nothing."""
         self.stop()
         if emptied:
-            shutil.rmtree(self._data)
+            shutil.rmtree(self.data)
         self._server = self._started()
+
+    def configure(self, **settings: str) -> None:
+        """Change settings of the server while it runs; `_` stands for `-`."""
+        with closing(redis.Redis.from_url(self.address)) as client:
+            for name, value in settings.items():
+                client.config_set(name.replace("_", "-"), value)
+
+    @property
+    def port(self) -> int:
+        """Its port."""
+        return self._port
 
     @property
     def address(self) -> str:
@@ -46,5 +59,5 @@ class OwnValkey:
         self._server.stop()
 
     def _started(self) -> servers.Server:
-        self._data.mkdir(exist_ok=True)
-        return servers.start_valkey(self._data, self._port)
+        self.data.mkdir(parents=True, exist_ok=True)
+        return servers.start_valkey(self.data, self._port, more=self._more)

@@ -1,7 +1,8 @@
 """The real Valkey of the simulation: watched scripts, copies, losses, and connections with faults.
 
 A `Line` replaces a driver's `RedisClient`. Every call is a scheduling point. It may get no answer, or an answer that is
-lost, late or repeated, or run long after its caller has timed out.
+lost, late or repeated, or run long after its caller has timed out. In some schedules, a Redis that is away answers
+reads: then the Valkey refuses the writes of that call.
 """
 
 import json
@@ -39,6 +40,7 @@ class Server:
     away_until_ms: int = 0
     unreliable: float = 0.0  # probability of a fault in one call
     fates: Sequence[str] = FATES
+    reads_on: bool = False  # a server that refuses a call refuses its writes only
     copies: list[dict[bytes, bytes]] = field(default_factory=list)
     ghosts: list[tuple[str, Sequence[str], Sequence[str]]] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
@@ -57,6 +59,18 @@ class Server:
         finally:
             if verb not in _QUIET_VERBS:
                 self.watch()
+
+    @contextmanager
+    def refusing(self, *, writes: bool) -> Iterator[None]:
+        """The Valkey lacks the replicas that it must have, for the body of `with`."""
+        self.seen["writes refused"] += writes
+        if writes:
+            self.raw.config_set("min-replicas-to-write", 1)
+        try:
+            yield
+        finally:
+            if writes:
+                self.raw.config_set("min-replicas-to-write", 0)
 
     def run_ghost(self) -> None:
         """Run a script whose caller timed out long ago."""
@@ -116,13 +130,15 @@ class Line(RedisClient):
         """The script's reply, if it arrives."""
         server = self._server
         fate = self._before()
-        if fate == "refused":
+        refuses = fate == "refused"
+        if refuses and not server.reads_on:
             raise self._no_answer(verb, fate)
         if fate == "ghost":
             server.ghosts.append((verb, keys, args))
             raise self._no_answer(verb, fate)
         try:
-            reply = self._execute(verb, keys, args)
+            with server.refusing(writes=refuses):
+                reply = self._execute(verb, keys, args)
             if fate == "repeated":
                 reply = self._execute(verb, keys, args)
         except BaseException as answer:
@@ -152,9 +168,10 @@ class Line(RedisClient):
     @contextmanager
     def reading(self) -> Iterator[TextRedis]:
         """The plain client, if it can be reached."""
-        if self._before() in ("refused", "ghost", "lost"):
+        fate, server = self._before(), self._server
+        if fate in ("ghost", "lost") or (fate == "refused" and not server.reads_on):
             raise self._no_answer("plain commands", "refused")
-        with self._server.client.reading() as plain:
+        with server.refusing(writes=fate == "refused"), server.client.reading() as plain:
             yield plain
 
     def close(self) -> None:

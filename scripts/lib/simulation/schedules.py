@@ -49,6 +49,7 @@ REACHED = frozenset(
         "reset done",
         "FencedMemberError",
         "RedisUnavailableError",
+        "writes refused",
         "StateLostError",
         "DataLossError",
         "ghost Fenced",

@@ -92,20 +92,25 @@ class World:
         keys = GroupKeys(self.group)
         self.invariants = Invariants(valkey.look, keys, self.kafka, self.sink)
         self.server = Server(valkey.client, valkey.raw, keys, self.scheduler, self.random)
+        self.server.reads_on = Random(f"{seed} reads").random() < 0.3  # noqa: S311 - other schedules stay as they were
         self.turns = Turns(self.invariants.states)
         self._text = valkey.text
         self.server.forget()
         self.server.watch = self._watch
-        self.server.seen["without order"] += self.without_order
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
         self.pins = Pins(seed, possible=not (self.peaceful or self.without_order or self.joined))
         self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
         may = not (self.pins or self.without_order or self.joined)
         self.standbys = Standbys(seed, valkey.text, keys, self.server.seen, possible=may)
-        drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
+        drawn = {
+            "standbys": self.standbys,
+            "a filter": self.filters,
+            "joined topics": self.joined,
+            "thousands of offsets": self.wide,
+        }
         self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
-        self.server.seen["with thousands of offsets"] += self.wide
+        self.server.seen["without order"] += self.without_order
         self.started: list[Wishes] = []  # of each driver so far
         self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
         self.struck_at: dict[Strike, int] = {}

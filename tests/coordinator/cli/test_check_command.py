@@ -13,7 +13,9 @@ from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, subscribed
+from own_valkey import OwnValkey
 from streams import eventually, keyed
+from watched_groups import live
 
 LIMITS = ("--max-lag", "100", "--max-age", "600")
 PROBE_S = 10.0
@@ -85,6 +87,26 @@ def test_a_redis_that_is_away_is_unknown_and_its_password_is_not_shown(run: Run)
     assert (code, err) == (1, "")
     (reason,) = json.loads(out)["reasons"]
     assert (json.loads(out)["status"], reason.partition(":")[0]) == ("unknown", "REDIS_UNAVAILABLE")
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [("maxmemory", "its memory is full"), ("min_replicas_to_write", "too few replicas")],
+)
+def test_a_redis_that_takes_no_writes_is_unknown_and_the_reason_is_named(
+    run: Run, valkey: OwnValkey, setting: str, words: str
+) -> None:
+    live(valkey.address, "g", "orders")
+    at = ("check", "g", "--redis", valkey.address)
+    assert run(*at)[0] == 0
+    valkey.configure(**{setting: "1"})
+    code, out, err = run(*at)
+    assert (code, err, out.count("\n")) == (1, "", 1)
+    assert out.startswith("unknown: group 'g': Stable, 1 member works")
+    assert f"REDIS_NOT_READY: the Redis at {valkey.address} takes no writes" in out
+    assert words in out
+    valkey.configure(**{setting: "0"})
+    assert run(*at)[0] == 0
 
 
 def test_a_redis_that_never_answers_is_unknown_before_the_probe_ends(run: Run) -> None:

@@ -55,6 +55,7 @@ def test_a_group_at_work_is_seen_whole() -> None:
         ("coop_kafka_topic_partition_high_water_mark", ("orders", "0")): 30,
         ("coop_kafka_topic_partition_high_water_mark", ("orders", "1")): 3,
         (f"{group}readable", ("g",)): 1,
+        (f"{group}writable", ("g",)): 1,
         (f"{group}info", ("g", "grouped 1", "PreparingRebalance")): 0,
         (f"{group}members", ("g",)): 1,
         (f"{group}rebalances_total", ("g",)): 3,

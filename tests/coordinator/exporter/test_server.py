@@ -132,6 +132,25 @@ def test_kafka_is_away__the_groups_are_there_without_lag(valkey: OwnValkey) -> N
 
 
 @pytest.mark.server
+def test_redis_takes_no_writes__the_groups_are_there_and_the_reason_is_named(valkey: OwnValkey, kafka: Kafka) -> None:
+    live(valkey.address, "g", kafka.create_topic("full"))
+    with exporter(valkey.address, kafka.bootstrap) as running:
+        assert running.scrape()(f"{GROUP}writable", group_id="g") == 1
+        valkey.configure(maxmemory="1")
+        scrape = running.scrape()
+        assert (scrape("coop_redis_up"), scrape(f"{GROUP}writable", group_id="g")) == (1, 0)
+        assert scrape(f"{GROUP}members", group_id="g") == 1
+        valkey.configure(maxmemory="0")
+        assert running.scrape()(f"{GROUP}writable", group_id="g") == 1
+        code, err = running.end()
+    assert code == 0
+    warning, back = err.splitlines()
+    assert warning.startswith("warning: Redis: REDIS_NOT_READY: ")
+    assert "its memory is full" in warning
+    assert back == "Redis: works again"
+
+
+@pytest.mark.server
 def test_redis_goes_away_and_comes_back(valkey: OwnValkey, kafka: Kafka) -> None:
     live(valkey.address, "g", kafka.create_topic("away"))
     with exporter(valkey.address, kafka.bootstrap) as running:

@@ -1,11 +1,15 @@
 """Turns: the steps of a call of Spark, run on a world whose answers are written down."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from coordinator.errors import KafkaUnavailableError, RedisUnavailableError
+from coordinator.errors import KafkaUnavailableError, RedisNotReadyError, RedisUnavailableError
 from coordinator.member import life
 from coordinator.member.decision import Call, Decision, Fail, LookAgain, Return, Seen, Step
 from coordinator.member.invariants import BrokenInvariantError
@@ -28,6 +32,7 @@ from coordinator.ranges import WHOLE
 from coordinator.replies import Caller
 from coordinator.verdicts import Fenced, Lost, Recovering, Rejoin
 from states import (
+    FRESH,
     LIFE,
     MEMBER,
     NONCE,
@@ -132,17 +137,32 @@ def test_a_verdict_on_an_effect__those_behind_it_are_not_applied() -> None:
     ],
 )
 def test_refused__the_life_waits_for_the_step_of_the_verdict(verdict: Any, then: Life) -> None:
-    away = replace(LIFE, reached=False, away=Away(NOW, SILENT))
-    assert refused(away, verdict) == then
+    assert refused(LIFE, verdict) == then
 
 
 SILENT = RedisUnavailableError("redis:6379 does not answer", "start it")
+FULL = RedisNotReadyError("redis:6379 takes no writes: its memory is full", "make room")
 
 
 def test_unanswered__away_since_the_first_call_that_was_not() -> None:
-    away = unanswered(LIFE, SILENT, NOW)
-    assert away == replace(LIFE, away=Away(NOW, SILENT))
-    assert unanswered(replace(away, away=replace(Away(NOW, SILENT), waited=True)), SILENT, NOW + 300) == away
+    one = unanswered(LIFE, SILENT, NOW, ReadStatus)
+    assert one == replace(LIFE, away=Away(NOW, SILENT, unanswered=frozenset({ReadStatus})))
+    waited = replace(one, away=one.away and replace(one.away, waited=True))
+    assert unanswered(waited, SILENT, NOW + 300, ReadStatus) == one
+    both = frozenset({ReadStatus, ReadStrikes})
+    assert unanswered(waited, SILENT, NOW + 300, ReadStrikes).away == Away(NOW, SILENT, unanswered=both)
+
+
+def test_answered__an_outage_is_over_once_each_kind_of_request_has_an_answer() -> None:
+    life = unanswered(unanswered(LIFE, SILENT, NOW, ReadStatus), SILENT, NOW, ReadStrikes)
+    assert life.answered(ReadResetEpoch) == life, "it answers something else"
+    assert life.answered(ReadStatus).away == Away(NOW, SILENT, unanswered=frozenset({ReadStrikes}))
+    assert life.answered(ReadStatus).answered(ReadStrikes) == LIFE
+
+
+@pytest.mark.parametrize(("error", "reached"), [(SILENT, False), (FULL, True)])
+def test_unanswered__a_refusal_shows_that_there_is_a_redis(error: RedisUnavailableError, *, reached: bool) -> None:
+    assert unanswered(FRESH, error, NOW, ReadStatus).reached is reached
 
 
 def test_an_outage__is_waited_for_and_ends_in_the_named_error() -> None:
@@ -172,6 +192,74 @@ def test_an_outage_that_ends__go_on() -> None:
     member = turns(world, joined(life=replace(LIFE, reached=False)), clock)
     assert member.run([life.outage, asking(ReadResetEpoch())], call()) == [3]
     assert (clock.waits, member.state.life) == ([200, 200], LIFE)
+
+
+ASKED: Sequence[tuple[Request[Any], Any]] = (
+    (ReadResetEpoch(), 3),
+    (ReadStrikes(), ()),
+    (ReadStatus(), None),
+    (ACQUIRE, answered(held())),
+)
+"""Requests with their answers."""
+
+
+class Flaky(Script):
+    """A world that never answers some kinds of requests, refuses others now and then, and takes its time."""
+
+    def __init__(self, clock: Hands, never: Collection[int], fates: Sequence[tuple[str, int]]) -> None:
+        super().__init__()
+        self.clock, self.never, self.fates = clock, never, cycle(fates)
+        self.lines = [clock.now]
+
+    def answer(self, request: Request[Any], caller: Caller) -> Any:
+        if request.kind is Log:
+            self.lines.append(self.clock.now)
+            return True
+        fate, ms = next(self.fates)
+        self.clock.now += ms
+        number = next(i for i, (known, _) in enumerate(ASKED) if known == request)
+        if number in self.never or fate != "answer":
+            raise SILENT if fate == "silence" else FULL
+        return ASKED[number][1]
+
+
+FATES = st.tuples(st.sampled_from(["answer", "answer", "silence", "refusal"]), st.integers(0, 4_000))
+
+
+@given(
+    st.lists(st.integers(0, len(ASKED) - 1), min_size=1, unique=True),
+    st.sets(st.integers(0, len(ASKED) - 1)),
+    st.lists(FATES, min_size=1, max_size=6),
+    st.integers(1, 60_000),
+)
+def test_no_call_waits_without_an_end_and_none_waits_ten_seconds_without_a_line(
+    asked: list[int], never: set[int], fates: list[tuple[str, int]], limit: int
+) -> None:
+    """Whatever Redis answers meanwhile, a request that it never answers ends the call (rule: redis-outage)."""
+    assume(never & {*asked} or any(fate == "answer" for fate, _ in fates))
+    clock = Hands()
+    world = Flaky(clock, never, fates)
+    try:
+        turns(world, clock=clock).run(
+            [life.outage, *(going_on_after(ASKED[i][0]) for i in asked), asking()], call(max_outage_ms=limit)
+        )
+        assert not never & {*asked}
+    except RedisUnavailableError as error:
+        assert "for longer than redis.max.outage" in error.what
+    longest = limit + (len(asked) + 2) * 4_200 * (len(fates) + 1)
+    assert clock.now - NOW <= longest
+    if clock.now - NOW > 10_000 + 4_000 * len(asked):
+        assert world.lines[1] - NOW <= 10_000 + 4_000 * len(asked)
+
+
+def going_on_after(request: Request[Any]) -> Step:
+    """A step that needs an answer."""
+
+    def step(state: State, seen: Seen, call: Call) -> Decision:
+        seen.of(request)
+        return Decision(state)
+
+    return step
 
 
 def test_two_outages_with_an_answer_between__each_has_its_own_patience() -> None:

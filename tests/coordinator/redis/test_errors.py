@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 import redis_servers
-from coordinator.errors import CoopKafkaError, RedisAccessError, RedisUnavailableError, StateFormatError
+from coordinator.errors import CoopKafkaError, RedisAccessError, RedisNotReadyError, StateFormatError
 from coordinator.ranges import WHOLE
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
@@ -50,14 +50,17 @@ def setting(world: World, name: str, value: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "words"),
     [
-        pytest.param("maxmemory", "1", id="no memory left"),
-        pytest.param("min-replicas-to-write", "1", id="too few replicas"),
+        pytest.param("maxmemory", "its memory is full", id="no memory left"),
+        pytest.param("min-replicas-to-write", "too few replicas", id="too few replicas"),
     ],
 )
-def test_a_server_that_takes_no_writes_now_is_unavailable(world: World, name: str, value: str) -> None:
-    with setting(world, name, value), pytest.raises(RedisUnavailableError, match=r"the Redis at .* does not answer"):
+def test_a_server_that_takes_no_writes_now_is_not_ready(world: World, name: str, words: str) -> None:
+    with (
+        setting(world, name, "1"),
+        pytest.raises(RedisNotReadyError, match=f"the Redis at .* takes no writes: .*{words}"),
+    ):
         world.found()
     world.found()
 

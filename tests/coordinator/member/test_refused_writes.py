@@ -1,0 +1,119 @@
+"""A Redis that answers reads and refuses writes: the outage has its limit, says its cause, and ends with the cure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from coordinator.errors import RedisNotReadyError
+from coordinator.member.service import Service
+from coordinator.member.turns import SILENT_MS
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition
+from group_services import UNLIMITED, Group, TestClock, batch, batches, records, subscribed
+from own_valkey import OwnValkey
+from streams import keyed
+from topics import Kafka
+
+MAX_OUTAGE_MS = 20_000
+WANTS = {
+    "too few replicas": ({"min_replicas_to_write": "1"}, {"min_replicas_to_write": "0"}),
+    "memory is full": ({"maxmemory": "1"}, {"maxmemory": "0"}),
+}
+"""What the server then lacks: settings that refuse writes, and those that take them again."""
+
+
+@dataclass
+class CuredClock(TestClock):
+    """A wait moves the clock. After some time the server is as it should be."""
+
+    __test__ = False
+    sick_ms: int = 10**9
+    cured: dict[str, str] | None = None
+    server: OwnValkey | None = None
+
+    def wait(self, ms: int) -> None:
+        super().wait(1)
+        self.skip(ms)
+        self.sick_ms -= ms
+        if self.sick_ms <= 0 and self.cured and self.server:
+            self.server.configure(**self.cured)
+            self.cured = None
+
+
+@pytest.fixture
+def clock(valkey: OwnValkey) -> CuredClock:
+    return CuredClock(server=valkey)
+
+
+@pytest.fixture
+def members(kafka: Kafka, valkey: OwnValkey, group: str, clock: CuredClock) -> Iterator[Group]:
+    made = Group(kafka, valkey.address, group, clock)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=list(WANTS))
+def want(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def member(members: Group, tp: TopicPartition) -> Service:
+    settings = GroupSettings(members.name, capacity=2, session_ms=3_000, max_outage_ms=MAX_OUTAGE_MS)
+    return members.service(subscribed(tp), settings=settings)
+
+
+def started(service: Service, members: Group) -> StreamOffset:
+    """The first batch of a query that starts."""
+    service.check_store(members.client.require_noeviction)
+    service.check_policies()
+    service.first_positions()
+    return batch(service, StreamOffset(members.name))
+
+
+def test_a_start_ends_by_name_within_the_limit_and_was_not_silent(
+    members: Group,
+    tp: TopicPartition,
+    valkey: OwnValkey,
+    want: str,
+    clock: CuredClock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    valkey.configure(**WANTS[want][0])
+    began = clock.now_ms()
+    with pytest.raises(RedisNotReadyError, match=rf"{want}.*longer than redis\.max\.outage \(20000 ms\)"):
+        started(member(members, tp), members)
+    assert clock.now_ms() - began < MAX_OUTAGE_MS + 5_000
+    lines = [r.getMessage() for r in caplog.records if "has waited for" in r.getMessage()]
+    assert 1 <= len(lines) <= 3
+    assert all(want in line for line in lines)
+    assert int(re.findall(r"waited for (\d+) s", lines[0])[0]) * 1_000 <= SILENT_MS + 4_000
+
+
+def test_a_running_member_ends_by_name_within_the_limit_and_its_batch_stays_unconfirmed(
+    kafka: Kafka, members: Group, tp: TopicPartition, valkey: OwnValkey, want: str, clock: CuredClock
+) -> None:
+    service = member(members, tp)
+    end, began = started(service, members), clock.now_ms()
+    valkey.configure(**WANTS[want][0])
+    with pytest.raises(RedisNotReadyError, match=f"takes no writes.*{want}"):
+        service.next_offset(end, UNLIMITED)
+    assert clock.now_ms() - began < MAX_OUTAGE_MS + 5_000
+    valkey.configure(**WANTS[want][1])
+    assert members.state.stable == {tp: 0}
+
+
+def test_it_goes_on_at_the_next_try_after_the_cure(
+    kafka: Kafka, members: Group, tp: TopicPartition, valkey: OwnValkey, want: str, clock: CuredClock
+) -> None:
+    service = member(members, tp)
+    end = started(service, members)
+    kafka.produce(tp.topic, keyed(3))
+    valkey.configure(**WANTS[want][0])
+    clock.sick_ms, clock.cured = 15_000, WANTS[want][1]
+    began = clock.now_ms()
+    rest = list(batches(service, end))
+    assert records(*rest) == {(tp.topic, offset) for offset in (5, 6, 7)}
+    assert clock.now_ms() - began < 15_000 + 3_000
