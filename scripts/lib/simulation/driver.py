@@ -173,10 +173,11 @@ class Driver(Process):
         promises.nothing_confirmed(planned, states)
         counted = [state.within(self.pinned) for state in states]
         seen["back-pressure"] += promises.holds_back(planned, counted, self.settings.max_individual_commits)
-        struck = [s for s in before.strikes & now.strikes if self.world.struck_at[s] < self._asked_ms - LOOK_MS]
+        struck = [s for s in before.strikes & now.strikes if self.world.trials.struck_at[s] < self._asked_ms - LOOK_MS]
         policy = self.service.state.owning.policy
         struck = [s for s in struck if not policy.in_order(s.tp.topic)]  # there, a partition is one lane
         seen["on trial"] += promises.tries_apart(end, planned, struck, before, now)
+        self.world.trials.planned(end, struck, before)
         asked_ms, now_ms = self._asked_at_redis_ms, self.world.server.now_ms
         seen["failing tried"] += failing.waits_for_its_time(planned, before, now, asked_ms, now_ms)
         quotas = self.service.state.reading.quotas

@@ -76,6 +76,11 @@ def answering_low(mixture: Mixture) -> Mixture:
     return {**mixture, election: 20, transaction: 20}
 
 
+def losing_in_batches(mixture: Mixture) -> Mixture:
+    """The same, with members that are lost over the slices that they read."""
+    return {**mixture, _slow_key: 20, lost_in_a_batch: 40}
+
+
 def draining(mixture: Mixture) -> Mixture:
     """The same, with an operator who drains members."""
     return {**mixture, operator_drains: 30}
@@ -96,6 +101,12 @@ def _doom(world: World, apps: Applications) -> None:
     if apps.running:
         driver = world.random.choice(apps.running)
         _doom_at(world.random.choice(_MOMENTS), driver, apps)
+
+
+def lost_in_a_batch(world: World, apps: Applications) -> None:
+    """Kill a driver right after it has told Redis which slices its tasks have begun."""
+    if apps.running:
+        _doom_at("working", world.random.choice(apps.running), apps)
 
 
 def _doom_at(moment: str, driver: Driver, apps: Applications) -> None:

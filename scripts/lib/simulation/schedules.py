@@ -42,6 +42,7 @@ REACHED = frozenset(
     }
     | {"without order", "handed out again"}
     | {"with joined topics", "joined", "with thousands of offsets"}
+    | {"lost_in_a_batch", "struck widely"}
     | {"left in a batch", "cut off"}
     | {"hung", "struck", "on trial", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
     | {
@@ -80,6 +81,8 @@ class Schedule:
             self._faults = faults.filtering(self._faults)
         if self.world.brokers and not self.world.peaceful:
             self._faults = faults.answering_low(self._faults)
+        if self.world.wide and not self.world.peaceful:
+            self._faults = faults.losing_in_batches(self._faults)
         if self.world.standbys.drains and not self.world.peaceful:
             self._faults = faults.draining(self._faults)
         self.world.server.unreliable = self.world.random.choice((0.0, 0.03, 0.1))

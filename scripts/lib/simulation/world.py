@@ -11,7 +11,6 @@ from typing import cast
 import redis
 
 from coordinator.offset_spec import Earliest, Latest
-from coordinator.plan.poison import Strike
 from coordinator.progress.growth import Growth
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
@@ -31,6 +30,7 @@ from simulation.retired import Retired
 from simulation.sink import Sink, Violation, Visible
 from simulation.standbys import Standbys
 from simulation.state import State
+from simulation.trials import WIDELY, Trials
 from simulation.turns import Turns
 from simulation.wishes import Wishes
 
@@ -108,7 +108,7 @@ class World:
         self.server.seen["with thousands of offsets"] += self.wide
         self.started: list[Wishes] = []  # of each driver so far
         self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
-        self.struck_at: dict[Strike, int] = {}
+        self.trials = Trials()
         self.operators: list[Actor] = []
         self._writers: list[Actor] = []
         self._tokens = 0
@@ -164,9 +164,10 @@ class World:
             ]
             self.server.seen["handed out again"] += bool(moved)
         for strike in self.invariants.state.strikes:
-            if strike not in self.struck_at:
-                self.struck_at[strike] = self.scheduler.now_ms
+            if strike not in self.trials.struck_at:
+                self.trials.struck_at[strike] = self.scheduler.now_ms
                 self.server.seen["parked" if strike.parked else "struck"] += 1
+                self.server.seen["struck widely"] += len(strike.offsets) >= WIDELY
         for growth in self.invariants.state.growths:
             if growth not in before.growths:
                 self._check_grace(growth)
