@@ -18,7 +18,7 @@ from simulation.pins import Pinned
 from simulation.retired import RETENTION_MS
 from simulation.wishes import ASSIGNORS, EXCLUSIVE, Broken, Wishes
 from simulation.work import Work
-from simulation.world import MOST_RECORDS, SESSION_MS, World
+from simulation.world import MOST_RECORDS, World
 
 UPGRADED = 4  # the steps of an upgrade to sharing (`policies`)
 _OUTAGE_MS = 6_000
@@ -31,6 +31,7 @@ class Applications:
         self.world, self.work = world, Work(world)
         self.drivers: list[Driver] = []
         self._times = Random(f"{world.group} times")  # noqa: S311 - other schedules stay as they were
+        self._sessions = Random(f"{world.group} sessions")  # noqa: S311 - likewise
         self.upgrade = UPGRADED
         self.quiet = False
         self._checkpoints: list[Checkpoint] = []
@@ -146,7 +147,7 @@ class Applications:
         return GroupSettings(
             self.world.group,
             watch=self._watch,
-            session_ms=SESSION_MS,
+            session_ms=self._sessions.choice(self.world.sessions),
             longest_ms=self._longest_ms,
             batch_budget_ms=wishes.batch_budget_ms,
             max_lead_ms=wishes.max_lead_ms,

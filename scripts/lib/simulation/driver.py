@@ -22,7 +22,7 @@ from simulation.process import Process, offset_of, text_of
 from simulation.sink import Violation
 from simulation.wishes import Wishes
 from simulation.work import Work
-from simulation.world import SESSION_MS, World
+from simulation.world import World
 
 GRANTING = ("acquire", "authorize", "hand_out")
 """The scripts that give a member ranges or a batch."""
@@ -102,6 +102,7 @@ class Driver(Process):
             raise Violation(f"FILTER: {self.name} has {self.filter.text!r}: {verb} beside {seen.state.filter!r}")
         if verb == "join":
             self.world.joined_with[self.member] = self.settings
+        self._check_recovery(verb)
         if verb in ("look", "acquire"):
             self._check_role(verb)
         if verb == "finish":
@@ -113,6 +114,14 @@ class Driver(Process):
             if end is not None:
                 promises.kept_what_may_be_written(end, self._before_leaving, seen.state, seen.last_owner)
 
+    def _check_recovery(self, verb: str) -> None:
+        """A recovery waits for the longest session, or until all are heard."""
+        recoveries, seen, now_ms = self.world.recoveries, self.world.invariants, self.world.server.now_ms
+        session_ms, before = self.settings.session_ms, seen.leases_before
+        if verb == "recover" and seen.state.recovering_until > now_ms:
+            recoveries.recovered(seen.state.nonce, session_ms, now_ms, before, anew=not before)
+        recoveries.ran(verb, seen.state.nonce, self.member, session_ms, now_ms)
+
     def _check_wait(self) -> None:
         """Others wait for the whole lease only if a task may read on. Nobody strikes the slices of a polite end."""
         server = self.world.server
@@ -123,7 +132,7 @@ class Driver(Process):
             return
         server.seen["left in a batch"] += 1
         left_ms = its_end - server.now_ms
-        if self.writers and left_ms < min(self._lease_ms - server.now_ms, SESSION_MS):
+        if self.writers and left_ms < min(self._lease_ms - server.now_ms, self.settings.session_ms):
             raise Violation(f"LATE: {self.name}: {self.writers}, and others may acquire its ranges in {left_ms} ms")
         if not self.writers and left_ms > SETTLE_MS:
             raise Violation(f"WAIT: all tasks of {self.name} have stopped, and others wait for {left_ms} ms")

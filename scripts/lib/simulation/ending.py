@@ -73,9 +73,9 @@ def _supervise(world: World, apps: Applications, free_at_ms: int) -> int:
     """
     now_ms = world.scheduler.now_ms
     for driver in apps.running:
-        if driver.hangs_since is not None and now_ms - driver.hangs_since > SESSION_MS:
+        if driver.hangs_since is not None and now_ms - driver.hangs_since > driver.settings.session_ms:
             apps.kill(driver)
-            free_at_ms = now_ms + 2 * SESSION_MS
+            free_at_ms = now_ms + 2 * world.longest_session_ms
     if apps.short() or (len(apps.running) < 2 and now_ms >= free_at_ms):
         apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
     if any(s.parked for s in world.invariants.state.strikes):

@@ -76,6 +76,11 @@ def answering_low(mixture: Mixture) -> Mixture:
     return {**mixture, election: 20, transaction: 20}
 
 
+def restarting(mixture: Mixture) -> Mixture:
+    """The same, with a Redis that restarts, and members that stand still meanwhile."""
+    return {**mixture, _restart_redis: 20, _pause_process: 20}
+
+
 def losing_in_batches(mixture: Mixture) -> Mixture:
     """The same, with members that are lost over the slices that they read."""
     return {**mixture, _slow_key: 20, lost_in_a_batch: 40}
@@ -303,7 +308,7 @@ def _operator_resets(world: World, apps: Applications) -> None:
         if world.chance(0.7):
             for driver in apps.running:
                 apps.kill(driver)
-        wait_ms = world.random.choice((0, SESSION_MS + 1))
+        wait_ms = world.random.choice((0, world.longest_session_ms + 1))
         work = partial(operating.reset, world, MOST_RECORDS, wait_ms)
         world.operators.append(world.scheduler.spawn("operator", work))
 
@@ -326,7 +331,7 @@ def operator_deletes(world: World, apps: Applications) -> None:
         ms = world.random.randint(2 * SESSION_MS, 6 * SESSION_MS)
         for actor in driver.actors:
             actor.wakes_at = max(actor.wakes_at, world.scheduler.now_ms + ms)
-    work = partial(operating.delete, world, SESSION_MS + 1)
+    work = partial(operating.delete, world, world.longest_session_ms + 1)
     world.operators.append(world.scheduler.spawn("operator", work))
 
 

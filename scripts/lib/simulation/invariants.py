@@ -39,6 +39,8 @@ class Invariants:
         self.reset = 0  # the latest reset epoch that was ever in force
         self.founding = ""  # of the latest group of this name
         self.base: dict[TopicPartition, int] = {}  # the group's first position of each partition
+        self.leases: dict[str, float] = {}  # at the last look
+        self.leases_before: dict[str, float] = {}  # at the look before
         self.states = [State()]  # all states so far, in order
 
     @property
@@ -55,8 +57,9 @@ class Invariants:
             self._names += [k.failing]
             self._names += [k for tp in tps for k in (self._keys.segments(tp), self._keys.owners(tp))]
             self._names += [self._keys.ics(tp) for tp in tps] + [self._keys.handed(tp) for tp in tps]
-            self._names += [k.stable(topic) for topic in self._kafka.topics[1:]]
-        found = self._look(keys=self._names)
+            self._names += [*(k.stable(topic) for topic in self._kafka.topics[1:]), k.leases]
+        *found, leases = self._look(keys=self._names)
+        self.leases_before, self.leases = self.leases, {m: float(at) for m, at in _dict(leases).items()}
         if (tps, found) != self._before:
             self._before = tps, found
             self._check(tps, found)

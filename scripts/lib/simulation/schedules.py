@@ -42,6 +42,7 @@ REACHED = frozenset(
     }
     | {"without order", "handed out again"}
     | {"with joined topics", "joined", "with thousands of offsets"}
+    | {"with sessions that differ", "recovered beside others", "a recovery waited"}
     | {"lost_in_a_batch", "struck widely"}
     | {"left in a batch", "cut off"}
     | {"hung", "struck", "on trial", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
@@ -81,6 +82,8 @@ class Schedule:
             self._faults = faults.filtering(self._faults)
         if self.world.brokers and not self.world.peaceful:
             self._faults = faults.answering_low(self._faults)
+        if len(self.world.sessions) > 1:
+            self._faults = faults.restarting(self._faults)
         if self.world.wide and not self.world.peaceful:
             self._faults = faults.losing_in_batches(self._faults)
         if self.world.standbys.drains and not self.world.peaceful:

@@ -25,6 +25,7 @@ from simulation.invariants import Invariants, look_script
 from simulation.kafka import JOINED, TOPIC, Record, SimulatedKafka
 from simulation.pins import Pins
 from simulation.producers import Producers
+from simulation.recoveries import Recoveries, session_lengths
 from simulation.redis_server import FATES, PEACEFUL_FATES, Server
 from simulation.retired import Retired
 from simulation.sink import Sink, Violation, Visible
@@ -60,12 +61,7 @@ class World:
         self.random = Random(seed)  # noqa: S311 - it must replay
         self.group = f"simulation-{seed}"
         self.without_order = Random(f"{seed} ordering").random() < 0.2  # noqa: S311 - other schedules stay as they were
-        fails = Random(f"{seed} failing")  # noqa: S311 - likewise
-        self.on_error = not self.without_order and fails.random() < 0.5
-        self.then = fails.choice(("park", "park", "dead_letter"))
-        few = self.then == "dead_letter"  # parked keys at the cap hold back their partition until they are released
-        self.max_deferred_keys = fails.choice((10_000, 3, 1)) if few else 10_000
-        self.host_ahead_ms = fails.choice((0, 0, 0, 1_000, 60_000, 30 * 86_400_000))  # the clock of the executors
+        self._draw_failing(Random(f"{seed} failing"))  # noqa: S311 - likewise
         self.waits = Random(f"{seed} waits").random() < 0.15  # noqa: S311 - triggers are longer than the longest batch
         self.retires = Random(f"{seed} retired").random() < 0.3  # noqa: S311 - likewise
         self.story: list[str] = []
@@ -107,13 +103,29 @@ class World:
         self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
         self.server.seen["with thousands of offsets"] += self.wide
         self.started: list[Wishes] = []  # of each driver so far
+        self.sessions = session_lengths(seed, SESSION_MS, differ=not self.peaceful)
+        self.server.seen["with sessions that differ"] += len(self.sessions) > 1
         self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
+        self.recoveries = Recoveries(self.server.seen)
         self.trials = Trials()
         self.operators: list[Actor] = []
         self._writers: list[Actor] = []
         self._tokens = 0
         self.invariants.assigned = Assigned(valkey.text, keys, self.server.seen).check
         self.retired = Retired(valkey.text, keys, self.server.seen)
+
+    def _draw_failing(self, fails: Random) -> None:
+        """What happens to records on which the function fails."""
+        self.on_error = not self.without_order and fails.random() < 0.5
+        self.then = fails.choice(("park", "park", "dead_letter"))
+        few = self.then == "dead_letter"  # parked keys at the cap hold back their partition until they are released
+        self.max_deferred_keys = fails.choice((10_000, 3, 1)) if few else 10_000
+        self.host_ahead_ms = fails.choice((0, 0, 0, 1_000, 60_000, 30 * 86_400_000))  # the clock of the executors
+
+    @property
+    def longest_session_ms(self) -> int:
+        """The longest session of any member."""
+        return max(self.sessions)
 
     def close(self) -> None:
         """End every actor, delete the group."""
