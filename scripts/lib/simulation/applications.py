@@ -22,6 +22,7 @@ from simulation.world import MOST_RECORDS, World
 
 UPGRADED = 4  # the steps of an upgrade to sharing (`policies`)
 _OUTAGE_MS = 6_000
+_FOR_EVER_MS = 1_000_000_000
 
 
 class Applications:
@@ -32,6 +33,7 @@ class Applications:
         self.drivers: list[Driver] = []
         self._times = Random(f"{world.group} times")  # noqa: S311 - other schedules stay as they were
         self._sessions = Random(f"{world.group} sessions")  # noqa: S311 - likewise
+        self._topics = Random(f"{world.group} topics")  # noqa: S311 - likewise
         self.upgrade = UPGRADED
         self.quiet = False
         self._checkpoints: list[Checkpoint] = []
@@ -51,6 +53,9 @@ class Applications:
         taken = self.world.random.choice((0,) * 7 + (1, 2))
         name = f"c{len(self._checkpoints)}"
         self._checkpoints.append(Checkpoint(name, taken=0 if self.world.peaceful else taken))
+        if self.world.kafka.apart:
+            topics = self.world.kafka.topics
+            self._checkpoints[-1].topics = self._topics.choice(((topics[0],), (topics[1],), topics))
         return self._checkpoints[-1]
 
     def idle_checkpoints(self) -> list[Checkpoint]:
@@ -93,8 +98,24 @@ class Applications:
         self.drivers[-1].trace(f"starts: {wishes}{pinned}{filtered}{', standby' if standby else ''}")
 
     def short(self) -> bool:
-        """Whether a driver is missing: there is none, or no pinned one names a part of the cut."""
-        return not self.running or bool(self.world.pins.unread(self._named()))
+        """Whether a driver is missing: there is none, or nobody names a part of the cut, or reads a topic."""
+        return not self.running or bool(self.world.pins.unread(self._named())) or bool(self._unread_topics())
+
+    def next_checkpoint(self) -> Checkpoint:
+        """The checkpoint of the next driver at the quiet end: one that reads what nobody reads."""
+        unread, idle = self._unread_topics(), self.idle_checkpoints()
+        if not unread:
+            return self.world.random.choice(idle or [self.new_checkpoint()])
+        if found := [c for c in idle if unread & {*c.topics}]:
+            return self.world.random.choice(found)
+        checkpoint = self.new_checkpoint()
+        checkpoint.topics = tuple(sorted(unread))
+        return checkpoint
+
+    def _unread_topics(self) -> set[str]:
+        if not self.world.kafka.apart:
+            return set()
+        return {*self.world.kafka.topics} - {topic for d in self.running for topic in d.topics}
 
     def _named(self) -> list[Pinned]:
         return [d.pinned for d in self.running]
@@ -155,7 +176,7 @@ class Applications:
             on_error=self.world.on_error,
             longest_delay_ms=LONGEST_DELAY_MS,
             max_deferred_keys=self.world.max_deferred_keys,
-            retention_ms=RETENTION_MS * self._times.choice((1, 1, 1, 3)),
+            retention_ms=(_FOR_EVER_MS if self.world.kafka.apart else RETENTION_MS) * self._times.choice((1, 1, 1, 3)),
             max_outage_ms=_OUTAGE_MS,
             filter=checkpoint.filter,
             on_state_loss="earliest" if checkpoint.lost or wishes.on_state_loss == "earliest" else "fail",

@@ -15,6 +15,7 @@ class Checkpoint:
     wal: list[str] = field(default_factory=list)
     committed: set[int] = field(default_factory=set)
     attempts: dict[int, Attempt] = field(default_factory=dict)
+    topics: tuple[str, ...] = ()  # to which its drivers subscribe; empty: all
     shared: bool = False  # two drivers used it at once: then Spark only promises to end one of them
     replaced: bool = False  # its group was deleted and created anew: its operator deletes it
     lost: bool = False  # a driver failed because nothing proves a position: its operator goes on at earliest

@@ -118,7 +118,7 @@ class Driver(Process):
         """A recovery waits for the longest session, or until all are heard."""
         recoveries, seen, now_ms = self.world.recoveries, self.world.invariants, self.world.server.now_ms
         session_ms, before = self.settings.session_ms, seen.leases_before
-        if verb == "recover" and seen.state.recovering_until > now_ms:
+        if verb == "recover" and seen.state.nonce != seen.nonce_before:
             recoveries.recovered(seen.state.nonce, session_ms, now_ms, before, anew=not before)
         recoveries.ran(verb, seen.state.nonce, self.member, session_ms, now_ms)
 

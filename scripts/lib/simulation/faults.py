@@ -76,6 +76,11 @@ def answering_low(mixture: Mixture) -> Mixture:
     return {**mixture, election: 20, transaction: 20}
 
 
+def losing_redis(mixture: Mixture) -> Mixture:
+    """The same, with more losses of Redis."""
+    return {**mixture, _empty_redis: 40, _copy: 10, _restore_redis: 20}
+
+
 def restarting(mixture: Mixture) -> Mixture:
     """The same, with a Redis that restarts, and members that stand still meanwhile."""
     return {**mixture, _restart_redis: 20, _pause_process: 20}
@@ -338,6 +343,8 @@ def operator_deletes(world: World, apps: Applications) -> None:
 def _mirror(world: World, apps: Applications) -> None:
     """Kafka's own group takes no commits, or may not be used, from now on; or it may again."""
     world.kafka.mirror = world.random.choice(("", "", "fails", "denied"))
+    if world.kafka.apart and world.kafka.mirror == "denied":
+        world.kafka.mirror = "fails"  # else nothing proves a topic whose readers are gone
     world.trace(f"the mirror: {world.kafka.mirror or 'works'}")
 
 
@@ -368,8 +375,12 @@ def _restart_redis(world: World, apps: Applications) -> None:
 
 
 def _restore_redis(world: World, apps: Applications) -> None:
-    """Two faults at once, no mirror of the latest reset and a copy of before it, would undo the reset."""
-    if world.server.copies and (not world.invariants.reset or world.invariants.mirrored_everywhere):
+    """Two faults at once, no mirror of the latest reset and a copy of before it, would undo the reset.
+
+    So would a copy of before the first positions of a topic.
+    """
+    needs_mirror = world.invariants.reset or world.kafka.apart
+    if world.server.copies and (not needs_mirror or world.invariants.mirrored_everywhere):
         world.trace("REDIS RESTORED from an old copy")
         world.server.restore()
         world.invariants.check()

@@ -39,8 +39,10 @@ class Invariants:
         self.reset = 0  # the latest reset epoch that was ever in force
         self.founding = ""  # of the latest group of this name
         self.base: dict[TopicPartition, int] = {}  # the group's first position of each partition
+        self.nonce_before: str | None = None  # at the look before
         self.leases: dict[str, float] = {}  # at the last look
         self.leases_before: dict[str, float] = {}  # at the look before
+        self.placed_again = 0  # partitions, after a loss of state
         self.states = [State()]  # all states so far, in order
 
     @property
@@ -59,6 +61,7 @@ class Invariants:
             self._names += [self._keys.ics(tp) for tp in tps] + [self._keys.handed(tp) for tp in tps]
             self._names += [*(k.stable(topic) for topic in self._kafka.topics[1:]), k.leases]
         *found, leases = self._look(keys=self._names)
+        self.nonce_before = self.state.nonce
         self.leases_before, self.leases = self.leases, {m: float(at) for m, at in _dict(leases).items()}
         if (tps, found) != self._before:
             self._before = tps, found
@@ -78,6 +81,8 @@ class Invariants:
             owners = _owners(flat)
             if tp in segments:
                 self.base.setdefault(tp, min(p for _, p in segments[tp]))
+                if tp not in self.state.segments and founding == self.founding:
+                    self._begins_where_it_was(tp, min(p for _, p in segments[tp]), int(reset or 0))
                 _tile(tp, segments[tp], owners)
                 _stable(tp, segments[tp], of_topics[tp.topic].get(str(tp.partition)))
             elif owners or str(tp.partition) in of_topics[tp.topic]:
@@ -143,6 +148,15 @@ class Invariants:
                     raise Violation(f"AHEAD: {record} is acknowledged, and not in the sink")
                 if record.offset < mirrored:
                     raise Violation(f"AHEAD: the mirror is at {mirrored}, {record} is not in the sink")
+
+    def _begins_where_it_was(self, tp: TopicPartition, stable: int, reset: int) -> None:
+        """A partition that Redis had lost begins where the mirror proves it (rule: recover-by-proof)."""
+        mirrored = self._mirrored(tp)
+        if not (mirrored and reset == self.reset) or self._kafka.mirror == "denied":
+            return
+        self.placed_again += 1
+        if stable < mirrored:
+            raise Violation(f"AGAIN: {tp} begins at {stable}, and the mirror proves {mirrored}")
 
     def _mirrored(self, tp: TopicPartition) -> int:
         """The mirror's offset at the latest reset epoch; older reset epochs prove nothing (rule: reset-epoch)."""

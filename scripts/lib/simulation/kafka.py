@@ -1,7 +1,8 @@
 """Kafka in memory: topics that grow, and Kafka's own group. Each driver uses it through a `SimulatedLog`."""
 
+import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -10,10 +11,10 @@ from coordinator.key_hash import hash_key, hash_record
 from coordinator.offset_spec import AtTimestamps, Earliest, Latest, OffsetSpec
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
-from coordinator.subscription import Assigned, Bounds, Subscription, Topic, TopicPartition
+from coordinator.subscription import Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition, Topics
 from simulation.brokers import Brokers
 
-TOPIC, JOINED = "orders", "payments"
+TOPIC, JOINED, OTHER = "orders", "payments", "refunds"
 RECORDS_A_LEADER = 5
 SECOND_MS = 1_000
 _offset = attrgetter("offset")
@@ -59,6 +60,7 @@ class SimulatedKafka:
         now_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         self.topics = topics
+        self.apart = OTHER in topics  # members subscribe to different topics
         self.brokers, self.now_ms = brokers or Brokers(0), now_ms
         self.logs: dict[TopicPartition, list[Record]] = {}
         self.beginnings: dict[TopicPartition, int] = {}
@@ -131,6 +133,16 @@ class SimulatedKafka:
         return {tp: len(log) for tp, log in self.logs.items()}
 
 
+def _named(subscription: Subscription, topics: Collection[str]) -> list[str]:
+    match subscription:
+        case Topics(names):
+            return [name for name in topics if name in names]
+        case Pattern(regex):
+            return [name for name in topics if re.search(regex, name)]
+        case Assigned(partitions):
+            return [name for name in topics if any(tp.topic == name for tp in partitions)]
+
+
 class SimulatedLog:
     """`coordinator.ports.Log` over those logs; every call is a scheduling point."""
 
@@ -142,8 +154,11 @@ class SimulatedLog:
         self._turn()
         read = subscription.partitions if isinstance(subscription, Assigned) else self._kafka.logs
         numbers = {name: tuple(tp.partition for tp in read if tp.topic == name) for name in self._kafka.topics}
+        if self._kafka.apart:
+            numbers = {name: numbers[name] for name in _named(subscription, self._kafka.topics)}
         count = self._kafka.partitions
-        return {name: Topic(name, f"id-{n}", numbers[name], count) for n, name in enumerate(self._kafka.topics, 1)}
+        ids = {name: f"id-{n}" for n, name in enumerate(self._kafka.topics, 1)}
+        return {name: Topic(name, ids[name], of_topic, count) for name, of_topic in numbers.items()}
 
     def bounds(
         self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None

@@ -30,8 +30,6 @@ class Recoveries:
         self, nonce: str | None, session_ms: int, now_ms: int, leases: Mapping[str, float], *, anew: bool
     ) -> None:
         """A member with this session has recovered the group; `leases` of before; `anew`: Redis knew no member."""
-        if nonce == self._nonce:
-            return
         self._nonce, self._since_ms, self._jumps = nonce, now_ms, self._seen["clock_jump"]
         self._unheard = {member for member, its_end in leases.items() if its_end > now_ms and member in self._sessions}
         self._all_may_be_heard = not anew

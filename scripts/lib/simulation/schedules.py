@@ -42,6 +42,7 @@ REACHED = frozenset(
     }
     | {"without order", "handed out again"}
     | {"with joined topics", "joined", "with thousands of offsets"}
+    | {"with different subscribers", "placed again"}
     | {"with sessions that differ", "recovered beside others", "a recovery waited"}
     | {"lost_in_a_batch", "struck widely"}
     | {"left in a batch", "cut off"}
@@ -76,12 +77,14 @@ class Schedule:
         self._faults = faults.mixture(self.world.random, peaceful=self.world.peaceful)
         if self.world.on_error:
             self._faults = faults.failing(self._faults)
-        if self.world.pins or self.world.joined:
+        if self.world.pins or len(self.world.kafka.topics) > 1:
             self._faults = faults.without_growth(self._faults)
         if self.world.filters.changes:
             self._faults = faults.filtering(self._faults)
         if self.world.brokers and not self.world.peaceful:
             self._faults = faults.answering_low(self._faults)
+        if self.world.kafka.apart and not self.world.peaceful:
+            self._faults = faults.losing_redis(self._faults)
         if len(self.world.sessions) > 1:
             self._faults = faults.restarting(self._faults)
         if self.world.wide and not self.world.peaceful:
@@ -190,6 +193,7 @@ def _run_one(valkey: Valkey, seed: int, outcome: Outcome) -> Failure | None:
         return Failure(seed, f"{type(error).__name__}: {error}", tuple(world.story))
     finally:
         world.close()
+        world.server.seen["placed again"] += world.invariants.placed_again
         outcome.seen += world.server.seen
         gc.collect(0)
     return None

@@ -22,7 +22,7 @@ from simulation.assigned import Assigned
 from simulation.brokers import Brokers
 from simulation.filters import Filters
 from simulation.invariants import Invariants, look_script
-from simulation.kafka import JOINED, TOPIC, Record, SimulatedKafka
+from simulation.kafka import JOINED, OTHER, TOPIC, Record, SimulatedKafka
 from simulation.pins import Pins
 from simulation.producers import Producers
 from simulation.recoveries import Recoveries, session_lengths
@@ -71,13 +71,13 @@ class World:
         self.joined = not self.without_order and Random(f"{seed} joined").random() < 0.12  # noqa: S311 - likewise
         self.kafka = SimulatedKafka(
             self.random.randint(1, 2),
-            (TOPIC, JOINED) if self.joined else (TOPIC,),
+            self._topics(Random(f"{seed} topics")),  # noqa: S311 - likewise
             self.brokers,
             lambda: self.scheduler.now_ms,
         )
         self.producers = Producers(self.kafka, self.random)
         stretches = Random(f"{seed} stretches")  # noqa: S311 - likewise
-        self.wide = not self.joined and stretches.random() < 0.06  # slices of thousands of offsets
+        self.wide = len(self.kafka.topics) == 1 and stretches.random() < 0.06  # slices of thousands of offsets
         self.producers.stretches = stretches if self.wide else None
         self.growth_grace_ms = self.random.choice((6_000, 40_000))
         self.sink = Sink(
@@ -95,11 +95,13 @@ class World:
         self.server.seen["without order"] += self.without_order
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
-        self.pins = Pins(seed, possible=not (self.peaceful or self.without_order or self.joined))
+        self.pins = Pins(seed, possible=not (self.peaceful or self.without_order) and len(self.kafka.topics) == 1)
         self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
-        may = not (self.pins or self.without_order or self.joined)
+        may = not (self.pins or self.without_order) and len(self.kafka.topics) == 1
         self.standbys = Standbys(seed, valkey.text, keys, self.server.seen, possible=may)
         drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
+        drawn |= {"different subscribers": self.kafka.apart}
+        self.retires = self.retires and not self.kafka.apart
         self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
         self.server.seen["with thousands of offsets"] += self.wide
         self.started: list[Wishes] = []  # of each driver so far
@@ -113,6 +115,12 @@ class World:
         self._tokens = 0
         self.invariants.assigned = Assigned(valkey.text, keys, self.server.seen).check
         self.retired = Retired(valkey.text, keys, self.server.seen)
+
+    def _topics(self, random: Random) -> tuple[str, ...]:
+        """One topic; or two that are joined, or that have different subscribers."""
+        if self.joined:
+            return TOPIC, JOINED
+        return (TOPIC, OTHER) if random.random() < 0.12 else (TOPIC,)
 
     def _draw_failing(self, fails: Random) -> None:
         """What happens to records on which the function fails."""
