@@ -80,6 +80,8 @@ class Applications:
             wishes = replace(wishes, acknowledges=True)  # so that the cap is reached
         if self.world.wide:
             wishes = wishes.widened()
+        if self.world.cuts:
+            wishes = replace(wishes, acknowledges=False, orders=False)
         if self.world.joined:
             wishes = wishes.joining(self.world.kafka.topics)
         checkpoint.filter = checkpoint.needs or self.world.filters.drawn(quiet=self.quiet)

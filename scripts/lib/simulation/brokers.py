@@ -45,6 +45,11 @@ class Brokers:
         """Whether a driver that starts now reads only committed transactions."""
         return self._odd and self._random.random() < 0.5
 
+    def forget(self, tp: TopicPartition) -> None:
+        """The log of a partition is another one."""
+        self._marks.pop(tp, None)
+        self._stable.pop(tp, None)
+
     def recover(self) -> None:
         """Followers have fetched, and all transactions have ended."""
         self._marks.clear()

@@ -90,6 +90,7 @@ class Driver(Process):
         gated = self.service.state.growing.closed  # new partitions that must wait for older ones
         missing = [r for tp, end in targets.items() if tp not in gated for r in self.world.needed(tp, end)]
         missing = [r for r in missing if not self._ended_at.parked(r)]
+        missing = [r for r in missing if not self.world.cuts.excuses(r)]
         missing = [r for r in missing if not pins.outside(HashRange(r.hash, r.hash), self.pinned)]
         if missing and self._resets == self.world.invariants.reset:  # else an operator moved positions back meanwhile
             raise Violation(f"AVAILABLE NOW: {self.name} ended before {missing[0]} was in the sink")
@@ -97,7 +98,10 @@ class Driver(Process):
 
     def _ran(self, verb: str) -> None:
         seen = self.world.invariants
-        promises.no_log_was_cut(verb)
+        promises.no_log_was_cut(verb, happened=self.world.cuts.happened)
+        if verb == "recreate":
+            self.world.server.seen["cut accepted"] += 1
+            self.world.cuts_found()
         if verb in GRANTING and seen.state.filter != self.filter.text:
             raise Violation(f"FILTER: {self.name} has {self.filter.text!r}: {verb} beside {seen.state.filter!r}")
         if verb == "join":

@@ -81,6 +81,11 @@ def losing_redis(mixture: Mixture) -> Mixture:
     return {**mixture, _empty_redis: 40, _copy: 10, _restore_redis: 20}
 
 
+def cutting(mixture: Mixture) -> Mixture:
+    """The same, with logs that are cut and topics that are created again."""
+    return {**mixture, cut_log: 15, topic_again: 5, _produce: 30}
+
+
 def restarting(mixture: Mixture) -> Mixture:
     """The same, with a Redis that restarts, and members that stand still meanwhile."""
     return {**mixture, _restart_redis: 20, _pause_process: 20}
@@ -280,6 +285,25 @@ def _retention(world: World, apps: Applications) -> None:
         world.trace(f"{tp} begins at {world.kafka.beginnings[tp]}")
 
 
+def cut_log(world: World, apps: Applications) -> None:
+    """An unclean election; then other records come, at once or later."""
+    tp = world.cuts.cut()
+    _cut(world, f"{tp} is cut to {len(world.kafka.logs[tp])}")
+
+
+def topic_again(world: World, apps: Applications) -> None:
+    """Somebody deletes a topic and creates it again."""
+    _cut(world, f"topic {world.cuts.create_again()} is deleted and created again")
+
+
+def _cut(world: World, what: str) -> None:
+    world.trace(what)
+    world.producers.break_promise()
+    world.invariants.lower_bases()
+    if world.chance(0.6):
+        world.produce(world.random.randint(1, 8), MOST_RECORDS)
+
+
 def _outage(world: World, apps: Applications) -> None:
     ms = world.random.choice((500, 3_000, 3_000, 9_000))
     world.trace(f"Redis is away for {ms} ms")
@@ -382,6 +406,7 @@ def _restore_redis(world: World, apps: Applications) -> None:
     needs_mirror = world.invariants.reset or world.kafka.apart
     if world.server.copies and (not needs_mirror or world.invariants.mirrored_everywhere):
         world.trace("REDIS RESTORED from an old copy")
+        world.cuts.hide()
         world.server.restore()
         world.invariants.check()
 

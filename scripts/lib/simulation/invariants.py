@@ -11,12 +11,12 @@ from coordinator.assignment.policies import Policy, policy_of
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import parsed
-from coordinator.progress.mirror import is_mirror, of_founding, since_reset
+from coordinator.progress.mirror import extents, is_mirror, mirrored, of_founding, since_reset
 from coordinator.progress.segments import Progress, Segment, sound_commits_of
 from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import TopicPartition
-from simulation.kafka import HASHES, TOPIC, SimulatedKafka
+from simulation.kafka import HASHES, TOPIC, Record, SimulatedKafka
 from simulation.sink import Sink, Violation
 from simulation.state import Holder, Owners, Segments, State
 
@@ -36,6 +36,7 @@ class Invariants:
         self._names: list[str] = []
         self._before: object = None
         self.assigned: Callable[[Mapping[str, str], Policy], None] = lambda _, __: None
+        self.excused: Callable[[Record], bool] = lambda _: False  # positions may be above it
         self.reset = 0  # the latest reset epoch that was ever in force
         self.founding = ""  # of the latest group of this name
         self.base: dict[TopicPartition, int] = {}  # the group's first position of each partition
@@ -104,6 +105,15 @@ class Invariants:
         if epoch > self.reset:
             self._reset(epoch)
 
+    def lower_bases(self) -> None:
+        """Logs were cut: the group owes all records from their ends on, if it has read any.
+
+        A cut below a first position that was the end of the log cannot be found: no member has looked since.
+        """
+        for tp, base in self.base.items():
+            if any(position > base for _, position in self.state.segments.get(tp, ())):
+                self.base[tp] = min(base, len(self._kafka.logs[tp]))
+
     def _reset(self, epoch: int) -> None:
         """Note the first look with an operator's reset in force."""
         self.reset = epoch
@@ -142,6 +152,8 @@ class Invariants:
             for record in self._kafka.between(tp, base, len(self._kafka.logs[tp])):
                 if record in self._sink.completed or record in self._sink.skipped or self._kafka.aged(record):
                     continue
+                if self.excused(record):
+                    continue
                 if record.offset < self.state.position(record) and self.state.reset == self.reset:
                     raise Violation(f"AHEAD: Redis is at {self.state.position(record)}, {record} is not in the sink")
                 if self.state.acknowledged(record):
@@ -160,8 +172,11 @@ class Invariants:
 
     def _mirrored(self, tp: TopicPartition) -> int:
         """The mirror's offset at the latest reset epoch; older reset epochs prove nothing (rule: reset-epoch)."""
-        offsets = of_founding(self._kafka.group_offsets, self.founding)
-        return since_reset(offsets, self.reset).get(tp, (0, ""))[0]
+        offsets = since_reset(of_founding(self._kafka.group_offsets, self.founding), self.reset)
+        topics = self._kafka.described()
+        mirror, known = mirrored(offsets, topics), extents(offsets, topics)
+        ends = self._kafka.ends_of_epochs({tp: known[tp].epoch} if tp in known else {})  # rule: leader-epoch-facts
+        return min(mirror.get(tp, 0), ends.get(tp, mirror.get(tp, 0)))
 
     @property
     def mirrored_everywhere(self) -> bool:
@@ -169,7 +184,8 @@ class Invariants:
         if self._kafka.mirror == "denied":
             return False
         offsets = since_reset(of_founding(self._kafka.group_offsets, self.founding), self.reset)
-        return is_mirror(offsets) and offsets.keys() == self._kafka.logs.keys()
+        current = mirrored(offsets, self._kafka.described())
+        return is_mirror(offsets) and offsets.keys() == current.keys() == self._kafka.logs.keys()
 
 
 def _dict(flat: Sequence[str]) -> dict[str, str]:

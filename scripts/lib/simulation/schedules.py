@@ -42,6 +42,7 @@ REACHED = frozenset(
     }
     | {"without order", "handed out again"}
     | {"with joined topics", "joined", "with thousands of offsets"}
+    | {"with cuts", "cut_log", "topic_again", "cut accepted"}
     | {"with different subscribers", "placed again"}
     | {"with sessions that differ", "recovered beside others", "a recovery waited"}
     | {"lost_in_a_batch", "struck widely"}
@@ -83,6 +84,8 @@ class Schedule:
             self._faults = faults.filtering(self._faults)
         if self.world.brokers and not self.world.peaceful:
             self._faults = faults.answering_low(self._faults)
+        if self.world.cuts:
+            self._faults = faults.cutting(self._faults)
         if self.world.kafka.apart and not self.world.peaceful:
             self._faults = faults.losing_redis(self._faults)
         if len(self.world.sessions) > 1:

@@ -20,6 +20,7 @@ from simulation import failing
 from simulation.actors import BEGINNING_MS, Actor, Scheduler, VirtualClock
 from simulation.assigned import Assigned
 from simulation.brokers import Brokers
+from simulation.cuts import Cuts
 from simulation.filters import Filters
 from simulation.invariants import Invariants, look_script
 from simulation.kafka import JOINED, OTHER, TOPIC, Record, SimulatedKafka
@@ -95,14 +96,7 @@ class World:
         self.server.seen["without order"] += self.without_order
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
-        self.pins = Pins(seed, possible=not (self.peaceful or self.without_order) and len(self.kafka.topics) == 1)
-        self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
-        may = not (self.pins or self.without_order) and len(self.kafka.topics) == 1
-        self.standbys = Standbys(seed, valkey.text, keys, self.server.seen, possible=may)
-        drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
-        drawn |= {"different subscribers": self.kafka.apart}
-        self.retires = self.retires and not self.kafka.apart
-        self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
+        self._draw_kinds(seed, keys)
         self.server.seen["with thousands of offsets"] += self.wide
         self.started: list[Wishes] = []  # of each driver so far
         self.sessions = session_lengths(seed, SESSION_MS, differ=not self.peaceful)
@@ -115,6 +109,11 @@ class World:
         self._tokens = 0
         self.invariants.assigned = Assigned(valkey.text, keys, self.server.seen).check
         self.retired = Retired(valkey.text, keys, self.server.seen)
+
+    def cuts_found(self) -> None:
+        """A member has moved positions because a log was cut: look where they are now."""
+        state = self.invariants.state
+        self.cuts.found({tp: max(p for _, p in segments) for tp, segments in state.segments.items()})
 
     def _topics(self, random: Random) -> tuple[str, ...]:
         """One topic; or two that are joined, or that have different subscribers."""
@@ -129,6 +128,20 @@ class World:
         few = self.then == "dead_letter"  # parked keys at the cap hold back their partition until they are released
         self.max_deferred_keys = fails.choice((10_000, 3, 1)) if few else 10_000
         self.host_ahead_ms = fails.choice((0, 0, 0, 1_000, 60_000, 30 * 86_400_000))  # the clock of the executors
+
+    def _draw_kinds(self, seed: int, keys: GroupKeys) -> None:
+        """The kinds of members, and what may happen to their logs. Each draws by itself."""
+        self.pins = Pins(seed, possible=not (self.peaceful or self.without_order) and len(self.kafka.topics) == 1)
+        may_cut = not (self.peaceful or self.pins or self.wide) and len(self.kafka.topics) == 1
+        self.cuts = Cuts(seed, self.kafka, self.sink, possible=may_cut)
+        self.invariants.excused = self.cuts.excuses
+        self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
+        may = not (self.pins or self.without_order) and len(self.kafka.topics) == 1
+        self.standbys = Standbys(seed, self._text, keys, self.server.seen, possible=may)
+        drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
+        drawn |= {"different subscribers": self.kafka.apart, "cuts": self.cuts}
+        self.retires = self.retires and not self.kafka.apart
+        self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
 
     @property
     def longest_session_ms(self) -> int:
