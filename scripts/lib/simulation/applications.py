@@ -58,6 +58,18 @@ class Applications:
             self._checkpoints[-1].topics = self._topics.choice(((topics[0],), (topics[1],), topics))
         return self._checkpoints[-1]
 
+    def copy_of(self, checkpoint: Checkpoint) -> Checkpoint:
+        """A copy of a checkpoint folder. Its query has an output of its own, and may run beside the original."""
+        checkpoint.shared = checkpoint.copied = True
+        wal, planned_with = list(checkpoint.wal), list(checkpoint.planned_with)
+        copy = replace(
+            checkpoint, name=f"c{len(self._checkpoints)}", wal=wal, committed=set(checkpoint.committed), attempts={}
+        )
+        copy.planned_with = planned_with
+        self._checkpoints.append(copy)
+        self.world.trace(f"{checkpoint.name} is copied to {copy.name}")
+        return copy
+
     def idle_checkpoints(self) -> list[Checkpoint]:
         """The checkpoints without a driver."""
         busy = [d.checkpoint for d in self.running]

@@ -37,6 +37,7 @@ class Driver(Process):
         super().__init__(world, name, checkpoint, wishes, settings)
         self._work = work
         self.line.ran = self._ran
+        self._has_joined = False
         self._resets = world.invariants.reset
         self._planned: list[str] = []  # the offsets in the offset log at its start
         self._planned_since, self._asked_ms, self._cuts = len(world.invariants.states) - 1, 0, 0
@@ -105,6 +106,8 @@ class Driver(Process):
         if verb in GRANTING and seen.state.filter != self.filter.text:
             raise Violation(f"FILTER: {self.name} has {self.filter.text!r}: {verb} beside {seen.state.filter!r}")
         if verb == "join":
+            self.world.lives[self.member] = self.world.lives[self.member] if self._has_joined else self.name
+            self._has_joined = True
             self.world.joined_with[self.member] = self.settings
         self._check_recovery(verb)
         if verb in ("look", "acquire"):

@@ -62,6 +62,16 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
         raise Violation(f"ERROR: the driver on {checkpoint.name} failed: {error}")
 
 
+def of_the_latest_life(world: World, checkpoint: Checkpoint, name: str, member: str, error: CoopKafkaError) -> None:
+    """Raise `Violation` if an earlier life of a member has fenced the latest one (rule: one-life)."""
+    if not isinstance(error, FencedMemberError):
+        return
+    seen = world.server.seen
+    if world.lives.get(member) == name and not (seen["ghost"] or seen["clock_jump"]):
+        raise Violation(f"LIFE: {name} is the latest life of {member}, and was fenced by an earlier one")
+    seen["fenced by a copy"] += checkpoint.copied
+
+
 def _policies_are_lost(world: World, error: CoopKafkaError) -> bool:
     """Whether a recovery found no evidence of the policies. Then members without order may not share."""
     lost = world.server.seen["mirror"] > 0 and world.server.seen["empty_redis"] > 0

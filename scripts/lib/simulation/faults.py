@@ -81,6 +81,11 @@ def losing_redis(mixture: Mixture) -> Mixture:
     return {**mixture, _empty_redis: 40, _copy: 10, _restore_redis: 20}
 
 
+def copying_checkpoints(mixture: Mixture) -> Mixture:
+    """The same, with copies of checkpoints that run beside the original, and nonces that change."""
+    return {**mixture, copy_checkpoint: 20, _restart_redis: 10}
+
+
 def cutting(mixture: Mixture) -> Mixture:
     """The same, with logs that are cut and topics that are created again."""
     return {**mixture, cut_log: 15, topic_again: 5, _produce: 30}
@@ -185,6 +190,12 @@ def _second_driver(world: World, apps: Applications) -> None:
         checkpoint: Checkpoint = world.random.choice(apps.running).checkpoint
         world.trace(f"a second driver on {checkpoint.name}")
         apps.start(checkpoint)
+
+
+def copy_checkpoint(world: World, apps: Applications) -> None:
+    """Somebody copies the checkpoint of a query that runs, and starts a query on the copy: the same member."""
+    if (running := [d for d in apps.running if not d.ended]) and len(apps.running) < MOST_DRIVERS:
+        apps.start(apps.copy_of(world.random.choice(running).checkpoint))
 
 
 def _produce(world: World, apps: Applications) -> None:

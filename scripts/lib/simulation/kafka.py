@@ -185,7 +185,7 @@ def _named(subscription: Subscription, topics: Collection[str]) -> list[str]:
 class SimulatedLog:
     """`coordinator.ports.Log` over those logs; every call is a scheduling point."""
 
-    def __init__(self, kafka: SimulatedKafka, turn: Callable[[], None], *, committed: bool = False) -> None:
+    def __init__(self, kafka: SimulatedKafka, turn: Callable[..., None], *, committed: bool = False) -> None:
         self._kafka, self._turn, self._committed = kafka, turn, committed
 
     def topics(self, subscription: Subscription) -> dict[str, Topic]:
@@ -258,7 +258,7 @@ class SimulatedLog:
 
     def commit_group_offsets(self, _: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
         """Write the mirror."""
-        self._turn()
+        self._turn(self._kafka.brokers.mirror_delay_ms())
         if self._kafka.mirror:
             raise LogError("no mirror in the simulation")
         self._kafka.group_offsets |= offsets

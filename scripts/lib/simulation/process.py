@@ -143,6 +143,7 @@ class Process(ABC):
         except Stopped:
             self.end("stopped politely")
         except CoopKafkaError as error:
+            failures.of_the_latest_life(self.world, self.checkpoint, self.name, self.member, error)
             failures.expect(self.world, self.checkpoint, error)
             self.end(f"failed: {error}")
 

@@ -101,6 +101,7 @@ class World:
         self.started: list[Wishes] = []  # of each driver so far
         self.sessions = session_lengths(seed, SESSION_MS, differ=not self.peaceful)
         self.server.seen["with sessions that differ"] += len(self.sessions) > 1
+        self.lives: dict[str, str] = {}  # of each member: the driver whose first join was the latest
         self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
         self.recoveries = Recoveries(self.server.seen)
         self.trials = Trials()
