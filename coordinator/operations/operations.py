@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from coordinator import verdicts
 from coordinator.assignment.policies import policy_of
@@ -23,8 +24,10 @@ from coordinator.operations.refusals import operator, refusal, refused
 from coordinator.operations.reset_plan import Chosen, Move, Target, known_after, moves, partitions_of
 from coordinator.ports import Log
 from coordinator.progress import mirror
+from coordinator.progress.leader_epochs import Extents, parsed
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.positions import RedisPositions
 from coordinator.redis.snapshot import read_group
 from coordinator.subscription import Pattern, Topic, TopicPartition
 
@@ -146,18 +149,28 @@ class Operator:
         """Refused while Redis may be behind the mirror: then the mirror is the better copy."""
         with refused(self._group):
             self._store.check()
+        topics = read_group(self._client, self._group).topics
+        texts = RedisPositions(self._store.calls).extents(tuple(topics))  # first: as a member does
         state = read_group(self._client, self._group)
-        ids = {topic: known.id for topic, known in state.topics.items()}
-        self._mirror(state.stable, _reset_epoch(state), ids, existing(self._log, state.topics))
+        ids, epoch = {topic: known.id for topic, known in state.topics.items()}, _reset_epoch(state)
+        extents = parsed(texts, epoch, ids)
+        self._mirror(state.stable, epoch, ids, existing(self._log, state.topics), extents)
 
     def _mirror(
-        self, stable: Mapping[TopicPartition, int], epoch: int, ids: Mapping[str, str], there: Mapping[str, Topic]
+        self,
+        stable: Mapping[TopicPartition, int],
+        epoch: int,
+        ids: Mapping[str, str],
+        there: Mapping[str, Topic],
+        extents: Extents = MappingProxyType({}),
     ) -> bool:
         """Write the mirror for topics that Kafka has. False if plain consumers use Kafka's group."""
         state = read_group(self._client, self._group)
         policy, founding = policy_of(state.policy), state.meta["founding"]
         made = {
-            tp: mirror.with_policy(mirror.entry(offset, epoch, ids[tp.topic]), policy.mirrored(tp.topic))
+            tp: mirror.with_policy(
+                mirror.entry(offset, epoch, ids[tp.topic], extent=extents.get(tp)), policy.mirrored(tp.topic)
+            )
             for tp, offset in stable.items()
             if tp.topic in there and tp.partition in there[tp.topic].partitions
         }

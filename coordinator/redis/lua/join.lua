@@ -27,10 +27,12 @@ if before[1] and another and ARGV[10] ~= '' and not less(latest, ARGV[10]) then 
 -- New lives wait: the members of before assert their positions and join again first (rule: recovering-session).
 if ARGV[2] == '' and recovering() then return recovering() end
 
+local gone = false  -- a member whose filter, ordering or application this one replaces
 for name in string.gmatch(ARGV[3], '[^\n]+') do
   local other = redis.call('HGET', KEYS[7], name)
   local other_end = other and other ~= call.member and end_of_lease(KEYS[2], other)
   if other_end and tonumber(other_end) >= now then return { 'BUSY', other, other_end, ms(now) } end
+  gone = gone or other_end
 end
 
 local pins, was_pinned = ARGV[5], group_is_pinned()
@@ -134,5 +136,6 @@ local application = redis.call('HGET', KEYS[3], 'application')
 event(KEYS[4], 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)
 local unread = unread_text(claims)
 if unread ~= '' then event(KEYS[4], 'unread', 'no pinned member reads ' .. unread) end
+if gone or refiltered or reordered then grant_no_grace() end
 renew(KEYS[2])
 return reply('joined_at', joined_at, 'targets', targets)

@@ -134,6 +134,7 @@ FAULTS = (
             ),
         ),
         _PROOFS,
+        schedules=60,
     ),
     Fault(
         "a new query places a topic while the group recovers",

@@ -83,11 +83,13 @@ FAULTS = (
             ),
         ),
         _RECOVERY,
+        schedules=250,
     ),
     Fault(
         "a member with a longer session that joins in a recovery comes too late",
         (Edit(_LEASES, "  if recovers then redis.call", "  if false then redis.call"),),
         _RECOVERY,
+        schedules=250,
     ),
     Fault(
         "a restart of Redis in a long batch fences its last task",

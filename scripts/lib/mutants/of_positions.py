@@ -13,6 +13,17 @@ _BELIEVED = "believed=now_ms - since_ms >= LOW_MS"
 _PROGRESS = ("tests/coordinator/progress/test_segments.py",)
 
 FAULTS = (
+    Fault(
+        "a log that was cut and has grown again looks whole",
+        (
+            Edit(
+                "coordinator/member/losing.py",
+                "cut = data_loss.cuts(own, own_ends) | data_loss.cuts(known, known_ends)",
+                "cut = dict[TopicPartition, Cut]()",
+            ),
+        ),
+        schedules=350,
+    ),
     Fault("one low log end is a data loss", (Edit(_LOW_ENDS, _BELIEVED, "believed=True"),), _LOW),
     Fault("a log end that stays low is never believed", (Edit(_LOW_ENDS, _BELIEVED, "believed=False"),), _LOW),
     Fault(

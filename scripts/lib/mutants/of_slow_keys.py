@@ -54,6 +54,11 @@ FAULTS = (
         _OF_POISON,
     ),
     Fault(
+        "the slices of a lost member are read at a record a batch",
+        (Edit(_POISON, "return self.offsets.until", "return min(self.offsets.until, position + one)"),),
+        schedules=100,
+    ),
+    Fault(
         "a hung record is looked for in the whole slice for ever",
         (Edit(_POISON, "max(one, ceil(len(self.offsets) / PARTS))", "len(self.offsets)"),),
         _OF_POISON,

@@ -18,10 +18,11 @@ from simulation.pins import Pinned
 from simulation.retired import RETENTION_MS
 from simulation.wishes import ASSIGNORS, EXCLUSIVE, Broken, Wishes
 from simulation.work import Work
-from simulation.world import MOST_RECORDS, SESSION_MS, World
+from simulation.world import MOST_RECORDS, World
 
 UPGRADED = 4  # the steps of an upgrade to sharing (`policies`)
 _OUTAGE_MS = 6_000
+_FOR_EVER_MS = 1_000_000_000
 
 
 class Applications:
@@ -31,6 +32,8 @@ class Applications:
         self.world, self.work = world, Work(world)
         self.drivers: list[Driver] = []
         self._times = Random(f"{world.group} times")  # noqa: S311 - other schedules stay as they were
+        self._sessions = Random(f"{world.group} sessions")  # noqa: S311 - likewise
+        self._topics = Random(f"{world.group} topics")  # noqa: S311 - likewise
         self.upgrade = UPGRADED
         self.quiet = False
         self._checkpoints: list[Checkpoint] = []
@@ -50,7 +53,22 @@ class Applications:
         taken = self.world.random.choice((0,) * 7 + (1, 2))
         name = f"c{len(self._checkpoints)}"
         self._checkpoints.append(Checkpoint(name, taken=0 if self.world.peaceful else taken))
+        if self.world.kafka.apart:
+            topics = self.world.kafka.topics
+            self._checkpoints[-1].topics = self._topics.choice(((topics[0],), (topics[1],), topics))
         return self._checkpoints[-1]
+
+    def copy_of(self, checkpoint: Checkpoint) -> Checkpoint:
+        """A copy of a checkpoint folder. Its query has an output of its own, and may run beside the original."""
+        checkpoint.shared = checkpoint.copied = True
+        wal, planned_with = list(checkpoint.wal), list(checkpoint.planned_with)
+        copy = replace(
+            checkpoint, name=f"c{len(self._checkpoints)}", wal=wal, committed=set(checkpoint.committed), attempts={}
+        )
+        copy.planned_with = planned_with
+        self._checkpoints.append(copy)
+        self.world.trace(f"{checkpoint.name} is copied to {copy.name}")
+        return copy
 
     def idle_checkpoints(self) -> list[Checkpoint]:
         """The checkpoints without a driver."""
@@ -74,6 +92,8 @@ class Applications:
             wishes = replace(wishes, acknowledges=True)  # so that the cap is reached
         if self.world.wide:
             wishes = wishes.widened()
+        if self.world.cuts:
+            wishes = replace(wishes, acknowledges=False, orders=False)
         if self.world.joined:
             wishes = wishes.joining(self.world.kafka.topics)
         checkpoint.filter = checkpoint.needs or self.world.filters.drawn(quiet=self.quiet)
@@ -92,8 +112,24 @@ class Applications:
         self.drivers[-1].trace(f"starts: {wishes}{pinned}{filtered}{', standby' if standby else ''}")
 
     def short(self) -> bool:
-        """Whether a driver is missing: there is none, or no pinned one names a part of the cut."""
-        return not self.running or bool(self.world.pins.unread(self._named()))
+        """Whether a driver is missing: there is none, or nobody names a part of the cut, or reads a topic."""
+        return not self.running or bool(self.world.pins.unread(self._named())) or bool(self._unread_topics())
+
+    def next_checkpoint(self) -> Checkpoint:
+        """The checkpoint of the next driver at the quiet end: one that reads what nobody reads."""
+        unread, idle = self._unread_topics(), self.idle_checkpoints()
+        if not unread:
+            return self.world.random.choice(idle or [self.new_checkpoint()])
+        if found := [c for c in idle if unread & {*c.topics}]:
+            return self.world.random.choice(found)
+        checkpoint = self.new_checkpoint()
+        checkpoint.topics = tuple(sorted(unread))
+        return checkpoint
+
+    def _unread_topics(self) -> set[str]:
+        if not self.world.kafka.apart:
+            return set()
+        return {*self.world.kafka.topics} - {topic for d in self.running for topic in d.topics}
 
     def _named(self) -> list[Pinned]:
         return [d.pinned for d in self.running]
@@ -146,7 +182,7 @@ class Applications:
         return GroupSettings(
             self.world.group,
             watch=self._watch,
-            session_ms=SESSION_MS,
+            session_ms=self._sessions.choice(self.world.sessions),
             longest_ms=self._longest_ms,
             batch_budget_ms=wishes.batch_budget_ms,
             max_lead_ms=wishes.max_lead_ms,
@@ -154,7 +190,7 @@ class Applications:
             on_error=self.world.on_error,
             longest_delay_ms=LONGEST_DELAY_MS,
             max_deferred_keys=self.world.max_deferred_keys,
-            retention_ms=RETENTION_MS * self._times.choice((1, 1, 1, 3)),
+            retention_ms=(_FOR_EVER_MS if self.world.kafka.apart else RETENTION_MS) * self._times.choice((1, 1, 1, 3)),
             max_outage_ms=_OUTAGE_MS,
             filter=checkpoint.filter,
             on_state_loss="earliest" if checkpoint.lost or wishes.on_state_loss == "earliest" else "fail",

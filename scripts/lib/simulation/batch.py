@@ -23,6 +23,7 @@ class Batch:
         self._world, self._checkpoint = driver.world, driver.checkpoint
         self._id = (driver.checkpoint.name, n)
         self._attempt = driver.checkpoint.attempts.setdefault(n, Attempt())
+        self._attempt.lives = self._attempt.lives or dict(driver.world.kafka.lives)
 
     def run(self) -> bool:
         """Run it; whether it is in the sink. Else the driver has ended."""
@@ -79,6 +80,9 @@ class Batch:
         beginning = self._world.kafka.beginnings[wanted.topic_partition]
         if wanted.offsets.start < beginning and self._driver.settings.fail_on_data_loss:
             raise DataLossError(f"{wanted} begins before {beginning}", "")
+        end = len(self._world.kafka.logs[wanted.topic_partition])
+        if wanted.offsets.until > end and self._driver.settings.fail_on_data_loss:
+            raise DataLossError(f"{wanted} goes beyond {end}", "")
         return self._world.kafka.read(wanted)
 
     def _check_read(self, readable: StreamOffset, records: list[Record], asked_at: int) -> None:
@@ -125,6 +129,9 @@ class Batch:
     def _check_replay(self, readable: StreamOffset, records: list[Record]) -> None:
         """A replay has the same records; on request those that were not acknowledged."""
         batch, world = self._driver.service.state.batch, self._world
+        if self._attempt.lives != world.kafka.lives:
+            self._attempt.records = None  # a log was cut meanwhile
+            return
         if batch and batch.done is not None:
             now = world.invariants.state
             promises.only_the_rest(self._attempt, self._end, now, records, world.sink.completed, world.kafka.aged)

@@ -1,6 +1,7 @@
 """Brokers whose log ends are low for a while, though no log is ever cut. Some schedules have them.
 
 election      the new leader knows its high watermark only once its followers have fetched
+late mirror   a broker takes long for a write of the group's offsets
 transaction   it is open from here on: members that read committed transactions see no further
 """
 
@@ -16,6 +17,9 @@ class Brokers:
     def __init__(self, seed: int) -> None:
         self._random = Random(f"{seed} brokers")  # noqa: S311 - it must replay
         self._odd = self._random.random() < 0.4
+        self._slow = Random(f"{seed} slow mirror")  # noqa: S311 - likewise
+        self.writes_late = self._slow.random() < 0.15
+        self.late_writes = 0
         self._marks: dict[TopicPartition, tuple[int, int]] = {}  # until this time, this high watermark
         self._stable: dict[TopicPartition, int] = {}  # the first offset of an open transaction
 
@@ -45,7 +49,20 @@ class Brokers:
         """Whether a driver that starts now reads only committed transactions."""
         return self._odd and self._random.random() < 0.5
 
+    def mirror_delay_ms(self) -> int:
+        """How long a write of the mirror takes: others may write newer offsets meanwhile."""
+        if not self.writes_late or self._slow.random() < 0.6:
+            return 0
+        self.late_writes += 1
+        return self._slow.randint(500, 12_000)
+
+    def forget(self, tp: TopicPartition) -> None:
+        """The log of a partition is another one."""
+        self._marks.pop(tp, None)
+        self._stable.pop(tp, None)
+
     def recover(self) -> None:
         """Followers have fetched, and all transactions have ended."""
+        self.writes_late = False
         self._marks.clear()
         self._stable.clear()

@@ -22,7 +22,7 @@ from simulation.process import Process, offset_of, text_of
 from simulation.sink import Violation
 from simulation.wishes import Wishes
 from simulation.work import Work
-from simulation.world import SESSION_MS, World
+from simulation.world import World
 
 GRANTING = ("acquire", "authorize", "hand_out")
 """The scripts that give a member ranges or a batch."""
@@ -37,6 +37,7 @@ class Driver(Process):
         super().__init__(world, name, checkpoint, wishes, settings)
         self._work = work
         self.line.ran = self._ran
+        self._has_joined = False
         self._resets = world.invariants.reset
         self._planned: list[str] = []  # the offsets in the offset log at its start
         self._planned_since, self._asked_ms, self._cuts = len(world.invariants.states) - 1, 0, 0
@@ -90,6 +91,7 @@ class Driver(Process):
         gated = self.service.state.growing.closed  # new partitions that must wait for older ones
         missing = [r for tp, end in targets.items() if tp not in gated for r in self.world.needed(tp, end)]
         missing = [r for r in missing if not self._ended_at.parked(r)]
+        missing = [r for r in missing if not self.world.cuts.excuses(r)]
         missing = [r for r in missing if not pins.outside(HashRange(r.hash, r.hash), self.pinned)]
         if missing and self._resets == self.world.invariants.reset:  # else an operator moved positions back meanwhile
             raise Violation(f"AVAILABLE NOW: {self.name} ended before {missing[0]} was in the sink")
@@ -97,11 +99,17 @@ class Driver(Process):
 
     def _ran(self, verb: str) -> None:
         seen = self.world.invariants
-        promises.no_log_was_cut(verb)
+        promises.no_log_was_cut(verb, happened=self.world.cuts.happened)
+        if verb == "recreate":
+            self.world.server.seen["cut accepted"] += 1
+            self.world.cuts_found()
         if verb in GRANTING and seen.state.filter != self.filter.text:
             raise Violation(f"FILTER: {self.name} has {self.filter.text!r}: {verb} beside {seen.state.filter!r}")
         if verb == "join":
+            self.world.lives[self.member] = self.world.lives[self.member] if self._has_joined else self.name
+            self._has_joined = True
             self.world.joined_with[self.member] = self.settings
+        self._check_recovery(verb)
         if verb in ("look", "acquire"):
             self._check_role(verb)
         if verb == "finish":
@@ -113,6 +121,14 @@ class Driver(Process):
             if end is not None:
                 promises.kept_what_may_be_written(end, self._before_leaving, seen.state, seen.last_owner)
 
+    def _check_recovery(self, verb: str) -> None:
+        """A recovery waits for the longest session, or until all are heard."""
+        recoveries, seen, now_ms = self.world.recoveries, self.world.invariants, self.world.server.now_ms
+        session_ms, before = self.settings.session_ms, seen.leases_before
+        if verb == "recover" and seen.state.nonce != seen.nonce_before:
+            recoveries.recovered(seen.state.nonce, session_ms, now_ms, before, anew=not before)
+        recoveries.ran(verb, seen.state.nonce, self.member, session_ms, now_ms)
+
     def _check_wait(self) -> None:
         """Others wait for the whole lease only if a task may read on. Nobody strikes the slices of a polite end."""
         server = self.world.server
@@ -123,7 +139,7 @@ class Driver(Process):
             return
         server.seen["left in a batch"] += 1
         left_ms = its_end - server.now_ms
-        if self.writers and left_ms < min(self._lease_ms - server.now_ms, SESSION_MS):
+        if self.writers and left_ms < min(self._lease_ms - server.now_ms, self.settings.session_ms):
             raise Violation(f"LATE: {self.name}: {self.writers}, and others may acquire its ranges in {left_ms} ms")
         if not self.writers and left_ms > SETTLE_MS:
             raise Violation(f"WAIT: all tasks of {self.name} have stopped, and others wait for {left_ms} ms")
@@ -173,10 +189,11 @@ class Driver(Process):
         promises.nothing_confirmed(planned, states)
         counted = [state.within(self.pinned) for state in states]
         seen["back-pressure"] += promises.holds_back(planned, counted, self.settings.max_individual_commits)
-        struck = [s for s in before.strikes & now.strikes if self.world.struck_at[s] < self._asked_ms - LOOK_MS]
+        struck = [s for s in before.strikes & now.strikes if self.world.trials.struck_at[s] < self._asked_ms - LOOK_MS]
         policy = self.service.state.owning.policy
         struck = [s for s in struck if not policy.in_order(s.tp.topic)]  # there, a partition is one lane
         seen["on trial"] += promises.tries_apart(end, planned, struck, before, now)
+        self.world.trials.planned(end, struck, before)
         asked_ms, now_ms = self._asked_at_redis_ms, self.world.server.now_ms
         seen["failing tried"] += failing.waits_for_its_time(planned, before, now, asked_ms, now_ms)
         quotas = self.service.state.reading.quotas

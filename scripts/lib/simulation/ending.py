@@ -73,11 +73,11 @@ def _supervise(world: World, apps: Applications, free_at_ms: int) -> int:
     """
     now_ms = world.scheduler.now_ms
     for driver in apps.running:
-        if driver.hangs_since is not None and now_ms - driver.hangs_since > SESSION_MS:
+        if driver.hangs_since is not None and now_ms - driver.hangs_since > driver.settings.session_ms:
             apps.kill(driver)
-            free_at_ms = now_ms + 2 * SESSION_MS
+            free_at_ms = now_ms + 2 * world.longest_session_ms
     if apps.short() or (len(apps.running) < 2 and now_ms >= free_at_ms):
-        apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
+        apps.start(apps.next_checkpoint())
     if any(s.parked for s in world.invariants.state.strikes):
         operating.release(world, apps.work, healed=False, keys=False)
     return free_at_ms
@@ -106,7 +106,7 @@ def _leave_one(world: World, apps: Applications) -> None:
 def _arrive(world: World, apps: Applications) -> None:
     for _ in range(_QUIET_STEPS):
         if apps.short():
-            apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
+            apps.start(apps.next_checkpoint())
         if _arrived(world, apps):
             break
         if world.pins or world.without_order:

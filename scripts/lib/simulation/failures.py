@@ -52,14 +52,24 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
             expected = checkpoint.skipped or checkpoint.shared
             checkpoint.taken = 0
         case DataLossError():
-            promises.no_log_was_cut("the driver failed:", str(error))
-            expected = seen["retention"] > 0
+            promises.no_log_was_cut("the driver failed:", str(error), happened=world.cuts.happened)
+            expected = seen["retention"] > 0 or world.cuts.happened
             checkpoint.aged = True
         case _:
             expected = _of_rights_or_filters(world, checkpoint, error)
     seen[type(error).__name__] += 1
     if not expected:
         raise Violation(f"ERROR: the driver on {checkpoint.name} failed: {error}")
+
+
+def of_the_latest_life(world: World, checkpoint: Checkpoint, name: str, member: str, error: CoopKafkaError) -> None:
+    """Raise `Violation` if an earlier life of a member has fenced the latest one (rule: one-life)."""
+    if not isinstance(error, FencedMemberError):
+        return
+    seen = world.server.seen
+    if world.lives.get(member) == name and not (seen["ghost"] or seen["clock_jump"]):
+        raise Violation(f"LIFE: {name} is the latest life of {member}, and was fenced by an earlier one")
+    seen["fenced by a copy"] += checkpoint.copied
 
 
 def _policies_are_lost(world: World, error: CoopKafkaError) -> bool:

@@ -76,6 +76,31 @@ def answering_low(mixture: Mixture) -> Mixture:
     return {**mixture, election: 20, transaction: 20}
 
 
+def losing_redis(mixture: Mixture) -> Mixture:
+    """The same, with more losses of Redis."""
+    return {**mixture, _empty_redis: 40, _copy: 10, _restore_redis: 20}
+
+
+def copying_checkpoints(mixture: Mixture) -> Mixture:
+    """The same, with copies of checkpoints that run beside the original, and nonces that change."""
+    return {**mixture, copy_checkpoint: 20, _restart_redis: 10}
+
+
+def cutting(mixture: Mixture) -> Mixture:
+    """The same, with logs that are cut and topics that are created again."""
+    return {**mixture, cut_log: 15, topic_again: 5, _produce: 30}
+
+
+def restarting(mixture: Mixture) -> Mixture:
+    """The same, with a Redis that restarts, and members that stand still meanwhile."""
+    return {**mixture, _restart_redis: 20, _pause_process: 20}
+
+
+def losing_in_batches(mixture: Mixture) -> Mixture:
+    """The same, with members that are lost over the slices that they read."""
+    return {**mixture, _slow_key: 20, lost_in_a_batch: 40}
+
+
 def draining(mixture: Mixture) -> Mixture:
     """The same, with an operator who drains members."""
     return {**mixture, operator_drains: 30}
@@ -96,6 +121,12 @@ def _doom(world: World, apps: Applications) -> None:
     if apps.running:
         driver = world.random.choice(apps.running)
         _doom_at(world.random.choice(_MOMENTS), driver, apps)
+
+
+def lost_in_a_batch(world: World, apps: Applications) -> None:
+    """Kill a driver right after it has told Redis which slices its tasks have begun."""
+    if apps.running:
+        _doom_at("working", world.random.choice(apps.running), apps)
 
 
 def _doom_at(moment: str, driver: Driver, apps: Applications) -> None:
@@ -159,6 +190,12 @@ def _second_driver(world: World, apps: Applications) -> None:
         checkpoint: Checkpoint = world.random.choice(apps.running).checkpoint
         world.trace(f"a second driver on {checkpoint.name}")
         apps.start(checkpoint)
+
+
+def copy_checkpoint(world: World, apps: Applications) -> None:
+    """Somebody copies the checkpoint of a query that runs, and starts a query on the copy: the same member."""
+    if (running := [d for d in apps.running if not d.ended]) and len(apps.running) < MOST_DRIVERS:
+        apps.start(apps.copy_of(world.random.choice(running).checkpoint))
 
 
 def _produce(world: World, apps: Applications) -> None:
@@ -259,6 +296,25 @@ def _retention(world: World, apps: Applications) -> None:
         world.trace(f"{tp} begins at {world.kafka.beginnings[tp]}")
 
 
+def cut_log(world: World, apps: Applications) -> None:
+    """An unclean election; then other records come, at once or later."""
+    tp = world.cuts.cut()
+    _cut(world, f"{tp} is cut to {len(world.kafka.logs[tp])}")
+
+
+def topic_again(world: World, apps: Applications) -> None:
+    """Somebody deletes a topic and creates it again."""
+    _cut(world, f"topic {world.cuts.create_again()} is deleted and created again")
+
+
+def _cut(world: World, what: str) -> None:
+    world.trace(what)
+    world.producers.break_promise()
+    world.invariants.lower_bases()
+    if world.chance(0.6):
+        world.produce(world.random.randint(1, 8), MOST_RECORDS)
+
+
 def _outage(world: World, apps: Applications) -> None:
     ms = world.random.choice((500, 3_000, 3_000, 9_000))
     world.trace(f"Redis is away for {ms} ms")
@@ -292,7 +348,7 @@ def _operator_resets(world: World, apps: Applications) -> None:
         if world.chance(0.7):
             for driver in apps.running:
                 apps.kill(driver)
-        wait_ms = world.random.choice((0, SESSION_MS + 1))
+        wait_ms = world.random.choice((0, world.longest_session_ms + 1))
         work = partial(operating.reset, world, MOST_RECORDS, wait_ms)
         world.operators.append(world.scheduler.spawn("operator", work))
 
@@ -315,13 +371,15 @@ def operator_deletes(world: World, apps: Applications) -> None:
         ms = world.random.randint(2 * SESSION_MS, 6 * SESSION_MS)
         for actor in driver.actors:
             actor.wakes_at = max(actor.wakes_at, world.scheduler.now_ms + ms)
-    work = partial(operating.delete, world, SESSION_MS + 1)
+    work = partial(operating.delete, world, world.longest_session_ms + 1)
     world.operators.append(world.scheduler.spawn("operator", work))
 
 
 def _mirror(world: World, apps: Applications) -> None:
     """Kafka's own group takes no commits, or may not be used, from now on; or it may again."""
     world.kafka.mirror = world.random.choice(("", "", "fails", "denied"))
+    if world.kafka.apart and world.kafka.mirror == "denied":
+        world.kafka.mirror = "fails"  # else nothing proves a topic whose readers are gone
     world.trace(f"the mirror: {world.kafka.mirror or 'works'}")
 
 
@@ -352,9 +410,14 @@ def _restart_redis(world: World, apps: Applications) -> None:
 
 
 def _restore_redis(world: World, apps: Applications) -> None:
-    """Two faults at once, no mirror of the latest reset and a copy of before it, would undo the reset."""
-    if world.server.copies and (not world.invariants.reset or world.invariants.mirrored_everywhere):
+    """Two faults at once, no mirror of the latest reset and a copy of before it, would undo the reset.
+
+    So would a copy of before the first positions of a topic.
+    """
+    needs_mirror = world.invariants.reset or world.kafka.apart
+    if world.server.copies and (not needs_mirror or world.invariants.mirrored_everywhere):
         world.trace("REDIS RESTORED from an old copy")
+        world.cuts.hide()
         world.server.restore()
         world.invariants.check()
 

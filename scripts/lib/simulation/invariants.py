@@ -11,12 +11,12 @@ from coordinator.assignment.policies import Policy, policy_of
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import parsed
-from coordinator.progress.mirror import is_mirror, of_founding, since_reset
+from coordinator.progress.mirror import extents, is_mirror, mirrored, of_founding, since_reset
 from coordinator.progress.segments import Progress, Segment, sound_commits_of
 from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import TopicPartition
-from simulation.kafka import HASHES, TOPIC, SimulatedKafka
+from simulation.kafka import HASHES, TOPIC, Record, SimulatedKafka
 from simulation.sink import Sink, Violation
 from simulation.state import Holder, Owners, Segments, State
 
@@ -36,9 +36,14 @@ class Invariants:
         self._names: list[str] = []
         self._before: object = None
         self.assigned: Callable[[Mapping[str, str], Policy], None] = lambda _, __: None
+        self.excused: Callable[[Record], bool] = lambda _: False  # positions may be above it
         self.reset = 0  # the latest reset epoch that was ever in force
         self.founding = ""  # of the latest group of this name
         self.base: dict[TopicPartition, int] = {}  # the group's first position of each partition
+        self.nonce_before: str | None = None  # at the look before
+        self.leases: dict[str, float] = {}  # at the last look
+        self.leases_before: dict[str, float] = {}  # at the look before
+        self.placed_again = 0  # partitions, after a loss of state
         self.states = [State()]  # all states so far, in order
 
     @property
@@ -55,8 +60,10 @@ class Invariants:
             self._names += [k.failing]
             self._names += [k for tp in tps for k in (self._keys.segments(tp), self._keys.owners(tp))]
             self._names += [self._keys.ics(tp) for tp in tps] + [self._keys.handed(tp) for tp in tps]
-            self._names += [k.stable(topic) for topic in self._kafka.topics[1:]]
-        found = self._look(keys=self._names)
+            self._names += [*(k.stable(topic) for topic in self._kafka.topics[1:]), k.leases]
+        *found, leases = self._look(keys=self._names)
+        self.nonce_before = self.state.nonce
+        self.leases_before, self.leases = self.leases, {m: float(at) for m, at in _dict(leases).items()}
         if (tps, found) != self._before:
             self._before = tps, found
             self._check(tps, found)
@@ -75,6 +82,8 @@ class Invariants:
             owners = _owners(flat)
             if tp in segments:
                 self.base.setdefault(tp, min(p for _, p in segments[tp]))
+                if tp not in self.state.segments and founding == self.founding:
+                    self._begins_where_it_was(tp, min(p for _, p in segments[tp]), int(reset or 0))
                 _tile(tp, segments[tp], owners)
                 _stable(tp, segments[tp], of_topics[tp.topic].get(str(tp.partition)))
             elif owners or str(tp.partition) in of_topics[tp.topic]:
@@ -95,6 +104,15 @@ class Invariants:
             self._found(founding)
         if epoch > self.reset:
             self._reset(epoch)
+
+    def lower_bases(self) -> None:
+        """Logs were cut: the group owes all records from their ends on, if it has read any.
+
+        A cut below a first position that was the end of the log cannot be found: no member has looked since.
+        """
+        for tp, base in self.base.items():
+            if any(position > base for _, position in self.state.segments.get(tp, ())):
+                self.base[tp] = min(base, len(self._kafka.logs[tp]))
 
     def _reset(self, epoch: int) -> None:
         """Note the first look with an operator's reset in force."""
@@ -134,6 +152,8 @@ class Invariants:
             for record in self._kafka.between(tp, base, len(self._kafka.logs[tp])):
                 if record in self._sink.completed or record in self._sink.skipped or self._kafka.aged(record):
                     continue
+                if self.excused(record):
+                    continue
                 if record.offset < self.state.position(record) and self.state.reset == self.reset:
                     raise Violation(f"AHEAD: Redis is at {self.state.position(record)}, {record} is not in the sink")
                 if self.state.acknowledged(record):
@@ -141,10 +161,22 @@ class Invariants:
                 if record.offset < mirrored:
                     raise Violation(f"AHEAD: the mirror is at {mirrored}, {record} is not in the sink")
 
+    def _begins_where_it_was(self, tp: TopicPartition, stable: int, reset: int) -> None:
+        """A partition that Redis had lost begins where the mirror proves it (rule: recover-by-proof)."""
+        mirrored = self._mirrored(tp)
+        if not (mirrored and reset == self.reset) or self._kafka.mirror == "denied":
+            return
+        self.placed_again += 1
+        if stable < mirrored:
+            raise Violation(f"AGAIN: {tp} begins at {stable}, and the mirror proves {mirrored}")
+
     def _mirrored(self, tp: TopicPartition) -> int:
         """The mirror's offset at the latest reset epoch; older reset epochs prove nothing (rule: reset-epoch)."""
-        offsets = of_founding(self._kafka.group_offsets, self.founding)
-        return since_reset(offsets, self.reset).get(tp, (0, ""))[0]
+        offsets = since_reset(of_founding(self._kafka.group_offsets, self.founding), self.reset)
+        topics = self._kafka.described()
+        mirror, known = mirrored(offsets, topics), extents(offsets, topics)
+        ends = self._kafka.ends_of_epochs({tp: known[tp].epoch} if tp in known else {})  # rule: leader-epoch-facts
+        return min(mirror.get(tp, 0), ends.get(tp, mirror.get(tp, 0)))
 
     @property
     def mirrored_everywhere(self) -> bool:
@@ -152,7 +184,8 @@ class Invariants:
         if self._kafka.mirror == "denied":
             return False
         offsets = since_reset(of_founding(self._kafka.group_offsets, self.founding), self.reset)
-        return is_mirror(offsets) and offsets.keys() == self._kafka.logs.keys()
+        current = mirrored(offsets, self._kafka.described())
+        return is_mirror(offsets) and offsets.keys() == current.keys() == self._kafka.logs.keys()
 
 
 def _dict(flat: Sequence[str]) -> dict[str, str]:

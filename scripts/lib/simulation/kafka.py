@@ -1,7 +1,9 @@
 """Kafka in memory: topics that grow, and Kafka's own group. Each driver uses it through a `SimulatedLog`."""
 
+import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -10,10 +12,10 @@ from coordinator.key_hash import hash_key, hash_record
 from coordinator.offset_spec import AtTimestamps, Earliest, Latest, OffsetSpec
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
-from coordinator.subscription import Assigned, Bounds, Subscription, Topic, TopicPartition
+from coordinator.subscription import Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition, Topics
 from simulation.brokers import Brokers
 
-TOPIC, JOINED = "orders", "payments"
+TOPIC, JOINED, OTHER = "orders", "payments", "refunds"
 RECORDS_A_LEADER = 5
 SECOND_MS = 1_000
 _offset = attrgetter("offset")
@@ -41,6 +43,7 @@ class Record:
     producer: str = field(default="", compare=False)
     number: int = field(default=0, compare=False)  # among the producer's records of this key
     known: int = field(default=0, compare=False)  # the partitions that the producer knew
+    life: int = 0  # how often its log had been cut or created again before
 
     def __str__(self) -> str:
         who = f"{KEYS.index(self.key)}{self.producer}{self.number}" if self.key is not None else "-"
@@ -59,6 +62,7 @@ class SimulatedKafka:
         now_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         self.topics = topics
+        self.apart = OTHER in topics  # members subscribe to different topics
         self.brokers, self.now_ms = brokers or Brokers(0), now_ms
         self.logs: dict[TopicPartition, list[Record]] = {}
         self.beginnings: dict[TopicPartition, int] = {}
@@ -68,6 +72,9 @@ class SimulatedKafka:
         self.cluster_policies: list[dict[str, str]] = []  # changes
         self.holes: set[Record] = set()  # of compaction, or markers of transactions
         self.records: dict[TopicPartition, list[Record]] = {}  # the logs without their holes
+        self.lives: dict[TopicPartition, int] = {}  # how often each log was cut or created again
+        self.gone: set[Record] = set()  # of logs before that
+        self._created: Counter[str] = Counter()
         for _ in range(partitions):
             self.add_partition()
 
@@ -76,6 +83,7 @@ class SimulatedKafka:
         number = self.partitions
         for tp in (TopicPartition(topic, number) for topic in self.topics):
             self.logs[tp], self.records[tp], self.beginnings[tp], self.elected[tp] = [], [], 0, []
+            self.lives[tp] = 0
 
     @property
     def partitions(self) -> int:
@@ -89,7 +97,8 @@ class SimulatedKafka:
         log = self.logs[tp]
         if len(log) % RECORDS_A_LEADER == RECORDS_A_LEADER - 1:
             self.elected[tp].append(len(log))
-        log.append(Record(tp, len(log), hash_record(key, len(log)), key, producer, number, known))
+        of_producer = producer, number, known
+        log.append(Record(tp, len(log), hash_record(key, len(log)), key, *of_producer, self.lives[tp]))
         self.records[tp].append(log[-1])
 
     def leave_hole(self, tp: TopicPartition) -> None:
@@ -115,7 +124,39 @@ class SimulatedKafka:
 
     def aged(self, record: Record) -> bool:
         """Whether retention or compaction has removed a record: then no promise covers it."""
-        return record.offset < self.beginnings[record.tp] or record in self.holes
+        return record.offset < self.beginnings[record.tp] or record in self.holes or record in self.gone
+
+    def cut(self, tp: TopicPartition, at: int) -> None:
+        """A broker without the latest records leads the partition: the log ends here."""
+        self.gone.update(self.logs[tp][at:])
+        del self.logs[tp][at:]
+        self.records[tp] = [r for r in self.records[tp] if r.offset < at]
+        self.elected[tp] = [min(first, at) for first in self.elected[tp]] + [at]
+        self.lives[tp] += 1
+        self.brokers.forget(tp)
+
+    def create_again(self, topic: str, *, forgets: bool) -> None:
+        """The topic is deleted and created again, with another id; Kafka may forget the offsets of groups."""
+        self._created[topic] += 1
+        for tp in (tp for tp in self.logs if tp.topic == topic):
+            self.cut(tp, 0)
+            self.elected[tp], self.beginnings[tp] = [], 0
+            if forgets:
+                self.group_offsets.pop(tp, None)
+
+    def described(self) -> dict[str, Topic]:
+        """All topics."""
+        numbers = {name: tuple(tp.partition for tp in self.logs if tp.topic == name) for name in self.topics}
+        return {name: Topic(name, self._id(name), numbers[name], self.partitions) for name in self.topics}
+
+    def _id(self, name: str) -> str:
+        again = self._created[name]
+        return f"id-{self.topics.index(name) + 1}" + (f".{again}" if again else "")
+
+    def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The first offset of the leader after each of these; without leaders that the logs do not know."""
+        ends = {tp: [*self.elected[tp], len(self.logs[tp])] for tp in epochs}
+        return {tp: ends[tp][epoch] for tp, epoch in epochs.items() if epoch < len(ends[tp])}
 
     def elect(self, tp: TopicPartition) -> int:
         """Another broker leads the partition, without loss; its high watermark at first."""
@@ -131,10 +172,20 @@ class SimulatedKafka:
         return {tp: len(log) for tp, log in self.logs.items()}
 
 
+def _named(subscription: Subscription, topics: Collection[str]) -> list[str]:
+    match subscription:
+        case Topics(names):
+            return [name for name in topics if name in names]
+        case Pattern(regex):
+            return [name for name in topics if re.search(regex, name)]
+        case Assigned(partitions):
+            return [name for name in topics if any(tp.topic == name for tp in partitions)]
+
+
 class SimulatedLog:
     """`coordinator.ports.Log` over those logs; every call is a scheduling point."""
 
-    def __init__(self, kafka: SimulatedKafka, turn: Callable[[], None], *, committed: bool = False) -> None:
+    def __init__(self, kafka: SimulatedKafka, turn: Callable[..., None], *, committed: bool = False) -> None:
         self._kafka, self._turn, self._committed = kafka, turn, committed
 
     def topics(self, subscription: Subscription) -> dict[str, Topic]:
@@ -142,8 +193,11 @@ class SimulatedLog:
         self._turn()
         read = subscription.partitions if isinstance(subscription, Assigned) else self._kafka.logs
         numbers = {name: tuple(tp.partition for tp in read if tp.topic == name) for name in self._kafka.topics}
+        if self._kafka.apart:
+            numbers = {name: numbers[name] for name in _named(subscription, self._kafka.topics)}
         count = self._kafka.partitions
-        return {name: Topic(name, f"id-{n}", numbers[name], count) for n, name in enumerate(self._kafka.topics, 1)}
+        known = self._kafka.described()
+        return {name: Topic(name, known[name].id, of_topic, count) for name, of_topic in numbers.items()}
 
     def bounds(
         self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
@@ -163,7 +217,7 @@ class SimulatedLog:
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The first offset of the next leader."""
         self._turn()
-        return {tp: [*self._kafka.elected[tp], len(self._kafka.logs[tp])][epoch] for tp, epoch in epochs.items()}
+        return self._kafka.ends_of_epochs(epochs)
 
     def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The end of each log."""
@@ -212,7 +266,7 @@ class SimulatedLog:
         self, _: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
     ) -> bool:
         """Write the mirror."""
-        self._turn()
+        self._turn(self._kafka.brokers.mirror_delay_ms())
         if self._kafka.mirror:
             raise LogError("no mirror in the simulation")
         self._kafka.group_offsets |= offsets

@@ -14,6 +14,7 @@ from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.store import store_of
 from coordinator.replies import Joining, Leaving
 from coordinator.settings import GroupSettings
+from coordinator.subscription import Subscription
 from simulation import failures, pins
 from simulation.actors import Actor, Jvm, Stopped
 from simulation.checkpoint import Checkpoint
@@ -50,7 +51,7 @@ class Process(ABC):
         made = Cooperative if world.without_order else Service
         self.service = made(
             settings,
-            pins.subscription(self.pinned, tuple(world.kafka.logs), world.kafka.topics, assigned=checkpoint.assigned),
+            self._subscription(),
             world.starting,
             wishes.cutting,
             store=store,
@@ -60,6 +61,15 @@ class Process(ABC):
         )
         self.main = world.scheduler.spawn(name, self._life)
         self.heart: Actor | None = None
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics to which it subscribes."""
+        return self.checkpoint.topics or self.world.kafka.topics
+
+    def _subscription(self) -> Subscription:
+        partitions = [tp for tp in self.world.kafka.logs if tp.topic in self.topics]
+        return pins.subscription(self.pinned, partitions, self.topics, assigned=self.checkpoint.assigned)
 
     def trace(self, what: object) -> None:
         """Write one line of the story."""
@@ -133,6 +143,7 @@ class Process(ABC):
         except Stopped:
             self.end("stopped politely")
         except CoopKafkaError as error:
+            failures.of_the_latest_life(self.world, self.checkpoint, self.name, self.member, error)
             failures.expect(self.world, self.checkpoint, error)
             self.end(f"failed: {error}")
 

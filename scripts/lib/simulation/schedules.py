@@ -3,8 +3,9 @@
 import gc
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from random import Random
 
 from coordinator.cost.quotas import Why
 from simulation import ending, faults, operating, policies
@@ -42,6 +43,11 @@ REACHED = frozenset(
     }
     | {"without order", "handed out again"}
     | {"with joined topics", "joined", "with thousands of offsets"}
+    | {"late write of the mirror", "copy_checkpoint", "fenced by a copy"}
+    | {"with cuts", "cut_log", "topic_again", "cut accepted"}
+    | {"with different subscribers", "placed again"}
+    | {"with sessions that differ", "recovered beside others", "a recovery waited"}
+    | {"lost_in_a_batch", "struck widely"}
     | {"left in a batch", "cut off"}
     | {"hung", "struck", "on trial", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
     | {
@@ -67,22 +73,31 @@ REACHED = frozenset(
 """Events that the schedules must reach: a run without one proves nothing about it."""
 
 
+def _kinds(world: World, seed: int) -> list[tuple[Callable[[faults.Mixture], faults.Mixture], bool]]:
+    """The changes of the mixture, each with whether the schedule is of that kind."""
+    copies, rough = Random(f"{seed} copies").random() < 0.12, not world.peaceful  # noqa: S311 - it must replay
+    return [
+        (faults.failing, world.on_error),
+        (faults.without_growth, bool(world.pins) or len(world.kafka.topics) > 1),
+        (faults.filtering, world.filters.changes),
+        (faults.answering_low, bool(world.brokers) and rough),
+        (faults.copying_checkpoints, copies and rough),
+        (faults.cutting, bool(world.cuts)),
+        (faults.losing_redis, world.kafka.apart and rough),
+        (faults.restarting, len(world.sessions) > 1),
+        (faults.losing_in_batches, world.wide and rough),
+        (faults.draining, world.standbys.drains and rough),
+    ]
+
+
 class Schedule:
     """Faults for a while, then a quiet end in which all records must arrive; the seed decides all of it."""
 
     def __init__(self, valkey: Valkey, seed: int) -> None:
         self.world = World(valkey, seed)
         self._faults = faults.mixture(self.world.random, peaceful=self.world.peaceful)
-        if self.world.on_error:
-            self._faults = faults.failing(self._faults)
-        if self.world.pins or self.world.joined:
-            self._faults = faults.without_growth(self._faults)
-        if self.world.filters.changes:
-            self._faults = faults.filtering(self._faults)
-        if self.world.brokers and not self.world.peaceful:
-            self._faults = faults.answering_low(self._faults)
-        if self.world.standbys.drains and not self.world.peaceful:
-            self._faults = faults.draining(self._faults)
+        for kind, wanted in _kinds(self.world, seed):
+            self._faults = kind(self._faults) if wanted else self._faults
         self.world.server.unreliable = self.world.random.choice((0.0, 0.03, 0.1))
         self._apps = Applications(self.world)
 
@@ -185,6 +200,8 @@ def _run_one(valkey: Valkey, seed: int, outcome: Outcome) -> Failure | None:
         return Failure(seed, f"{type(error).__name__}: {error}", tuple(world.story))
     finally:
         world.close()
+        world.server.seen["late write of the mirror"] += world.brokers.late_writes
+        world.server.seen["placed again"] += world.invariants.placed_again
         outcome.seen += world.server.seen
         gc.collect(0)
     return None

@@ -109,6 +109,18 @@ class Sink:
             elif record not in self.completed:
                 self.skipped.add(record)
 
+    def settled(self, record: Record) -> bool:
+        """Whether the group owes a record no more."""
+        return record in self.completed or record in self.skipped
+
+    def cut(self, tp: TopicPartition, left: Iterable[Record]) -> None:
+        """A log was cut: after the records that are `left`, others come at the offsets of delivered ones."""
+        for of_key in self.highest.values():
+            of_key.pop(tp, None)
+        for record in left:
+            if record in self.delivered:
+                self.highest[record.key][tp] = record.offset
+
     def _deliver(self, record: Record) -> None:
         of_key = self.highest.setdefault(record.key, {})
         highest = of_key.get(record.tp, -1)
@@ -119,7 +131,8 @@ class Sink:
         if first and record.key is not None:
             self._across_growth(record)
         self.delivered.add(record)
-        of_key[record.tp] = max(highest, record.offset)
+        if not self._aged(record):
+            of_key[record.tp] = max(highest, record.offset)
 
     def _across_growth(self, record: Record) -> None:
         of_producer = self._of_producer.setdefault((record.producer, record.key), [])

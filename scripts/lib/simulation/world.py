@@ -11,7 +11,6 @@ from typing import cast
 import redis
 
 from coordinator.offset_spec import Earliest, Latest
-from coordinator.plan.poison import Strike
 from coordinator.progress.growth import Growth
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
@@ -21,16 +20,19 @@ from simulation import failing
 from simulation.actors import BEGINNING_MS, Actor, Scheduler, VirtualClock
 from simulation.assigned import Assigned
 from simulation.brokers import Brokers
+from simulation.cuts import Cuts
 from simulation.filters import Filters
 from simulation.invariants import Invariants, look_script
-from simulation.kafka import JOINED, TOPIC, Record, SimulatedKafka
+from simulation.kafka import JOINED, OTHER, TOPIC, Record, SimulatedKafka
 from simulation.pins import Pins
 from simulation.producers import Producers
+from simulation.recoveries import Recoveries, session_lengths
 from simulation.redis_server import FATES, PEACEFUL_FATES, Server
 from simulation.retired import Retired
 from simulation.sink import Sink, Violation, Visible
 from simulation.standbys import Standbys
 from simulation.state import State
+from simulation.trials import WIDELY, Trials
 from simulation.turns import Turns
 from simulation.wishes import Wishes
 
@@ -60,12 +62,7 @@ class World:
         self.random = Random(seed)  # noqa: S311 - it must replay
         self.group = f"simulation-{seed}"
         self.without_order = Random(f"{seed} ordering").random() < 0.2  # noqa: S311 - other schedules stay as they were
-        fails = Random(f"{seed} failing")  # noqa: S311 - likewise
-        self.on_error = not self.without_order and fails.random() < 0.5
-        self.then = fails.choice(("park", "park", "dead_letter"))
-        few = self.then == "dead_letter"  # parked keys at the cap hold back their partition until they are released
-        self.max_deferred_keys = fails.choice((10_000, 3, 1)) if few else 10_000
-        self.host_ahead_ms = fails.choice((0, 0, 0, 1_000, 60_000, 30 * 86_400_000))  # the clock of the executors
+        self._draw_failing(Random(f"{seed} failing"))  # noqa: S311 - likewise
         self.waits = Random(f"{seed} waits").random() < 0.15  # noqa: S311 - triggers are longer than the longest batch
         self.retires = Random(f"{seed} retired").random() < 0.3  # noqa: S311 - likewise
         self.story: list[str] = []
@@ -75,13 +72,13 @@ class World:
         self.joined = not self.without_order and Random(f"{seed} joined").random() < 0.12  # noqa: S311 - likewise
         self.kafka = SimulatedKafka(
             self.random.randint(1, 2),
-            (TOPIC, JOINED) if self.joined else (TOPIC,),
+            self._topics(Random(f"{seed} topics")),  # noqa: S311 - likewise
             self.brokers,
             lambda: self.scheduler.now_ms,
         )
         self.producers = Producers(self.kafka, self.random)
         stretches = Random(f"{seed} stretches")  # noqa: S311 - likewise
-        self.wide = not self.joined and stretches.random() < 0.06  # slices of thousands of offsets
+        self.wide = len(self.kafka.topics) == 1 and stretches.random() < 0.06  # slices of thousands of offsets
         self.producers.stretches = stretches if self.wide else None
         self.growth_grace_ms = self.random.choice((6_000, 40_000))
         self.sink = Sink(
@@ -99,26 +96,58 @@ class World:
         self.server.watch = self._watch
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
-        self.pins = Pins(seed, possible=not (self.peaceful or self.without_order or self.joined))
-        self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
-        may = not (self.pins or self.without_order or self.joined)
-        self.standbys = Standbys(seed, valkey.text, keys, self.server.seen, possible=may)
-        drawn = {
-            "standbys": self.standbys,
-            "a filter": self.filters,
-            "joined topics": self.joined,
-            "thousands of offsets": self.wide,
-        }
-        self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
-        self.server.seen["without order"] += self.without_order
+        self._draw_kinds(seed, keys)
+        self.server.seen["with thousands of offsets"] += self.wide
         self.started: list[Wishes] = []  # of each driver so far
+        self.sessions = session_lengths(seed, SESSION_MS, differ=not self.peaceful)
+        self.server.seen["with sessions that differ"] += len(self.sessions) > 1
+        self.lives: dict[str, str] = {}  # of each member: the driver whose first join was the latest
         self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
-        self.struck_at: dict[Strike, int] = {}
+        self.recoveries = Recoveries(self.server.seen)
+        self.trials = Trials()
         self.operators: list[Actor] = []
         self._writers: list[Actor] = []
         self._tokens = 0
         self.invariants.assigned = Assigned(valkey.text, keys, self.server.seen).check
         self.retired = Retired(valkey.text, keys, self.server.seen)
+
+    def cuts_found(self) -> None:
+        """A member has moved positions because a log was cut: look where they are now."""
+        state = self.invariants.state
+        self.cuts.found({tp: max(p for _, p in segments) for tp, segments in state.segments.items()})
+
+    def _topics(self, random: Random) -> tuple[str, ...]:
+        """One topic; or two that are joined, or that have different subscribers."""
+        if self.joined:
+            return TOPIC, JOINED
+        return (TOPIC, OTHER) if random.random() < 0.12 else (TOPIC,)
+
+    def _draw_failing(self, fails: Random) -> None:
+        """What happens to records on which the function fails."""
+        self.on_error = not self.without_order and fails.random() < 0.5
+        self.then = fails.choice(("park", "park", "dead_letter"))
+        few = self.then == "dead_letter"  # parked keys at the cap hold back their partition until they are released
+        self.max_deferred_keys = fails.choice((10_000, 3, 1)) if few else 10_000
+        self.host_ahead_ms = fails.choice((0, 0, 0, 1_000, 60_000, 30 * 86_400_000))  # the clock of the executors
+
+    def _draw_kinds(self, seed: int, keys: GroupKeys) -> None:
+        """The kinds of members, and what may happen to their logs. Each draws by itself."""
+        self.pins = Pins(seed, possible=not (self.peaceful or self.without_order) and len(self.kafka.topics) == 1)
+        may_cut = not (self.peaceful or self.pins or self.wide) and len(self.kafka.topics) == 1
+        self.cuts = Cuts(seed, self.kafka, self.sink, possible=may_cut)
+        self.invariants.excused = self.cuts.excuses
+        self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
+        may = not (self.pins or self.without_order) and len(self.kafka.topics) == 1
+        self.standbys = Standbys(seed, self._text, keys, self.server.seen, possible=may)
+        drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
+        drawn |= {"different subscribers": self.kafka.apart, "cuts": self.cuts}
+        self.retires = self.retires and not self.kafka.apart
+        self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
+
+    @property
+    def longest_session_ms(self) -> int:
+        """The longest session of any member."""
+        return max(self.sessions)
 
     def close(self) -> None:
         """End every actor, delete the group."""
@@ -169,9 +198,10 @@ class World:
             ]
             self.server.seen["handed out again"] += bool(moved)
         for strike in self.invariants.state.strikes:
-            if strike not in self.struck_at:
-                self.struck_at[strike] = self.scheduler.now_ms
+            if strike not in self.trials.struck_at:
+                self.trials.struck_at[strike] = self.scheduler.now_ms
                 self.server.seen["parked" if strike.parked else "struck"] += 1
+                self.server.seen["struck widely"] += len(strike.offsets) >= WIDELY
         for growth in self.invariants.state.growths:
             if growth not in before.growths:
                 self._check_grace(growth)

@@ -149,6 +149,18 @@ def test_a_member_that_joins_between_the_look_and_the_reset_is_seen_and_the_mirr
     assert (members.state.stable, mirrored(members, tp), reset_epoch(members)) == ({tp: 5}, 5, 0)
 
 
+def test_a_refused_reset_puts_the_leader_epoch_back_in_the_mirror(
+    members: Group, tp: TopicPartition, operator: Operator, log: KafkaLog
+) -> None:
+    end = run_query(members, subscribed(tp))
+    planned = operator.plan_reset(None, Earliest())
+    members.kafka.produce(tp.topic, keyed(1))
+    batch(members.service(subscribed(tp), session_ms=60_000), end)
+    with pytest.raises(GroupBusyError):
+        operator.reset(planned)
+    assert " epoch=0 " in log.group_offsets(members.name)[tp][1], "else a log that is cut later looks whole"
+
+
 def test_after_a_restart_of_redis_only_a_reset_of_everything_is_taken(
     members: Group, tp: TopicPartition, operator: Operator
 ) -> None:

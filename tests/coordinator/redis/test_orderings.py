@@ -70,6 +70,18 @@ def test_both_change_at_once_after_the_lease_of_the_last_member(world: World) ->
     assert in_force(world) == ("none", "b")
 
 
+@pytest.mark.parametrize(("ordering", "of_filter"), [("none", "a"), ("key", "b")])
+def test_a_change_after_all_leases_have_ended_brings_no_other_member_back(
+    world: World, ordering: str, of_filter: str
+) -> None:
+    world.found()
+    for member in ("m-1", "m-2"):
+        join(world, member, ordering="key", of_filter="a")
+    world.now += SESSION + 1
+    join(world, "m-1", "i2", ordering=ordering, of_filter=of_filter)
+    assert world.redis.zrangebyscore(GroupKeys(world.group).leases, world.now, "+inf") == ["m-1"]
+
+
 def test_another_filter_alone_keeps_the_nonce(world: World) -> None:
     world.found()
     join(world, "m-1", ordering="key", of_filter="a")

@@ -87,6 +87,9 @@ local function grant_grace(leases)
   end
 end
 
+-- The script has treated members whose leases ended as gone, and has taken what was theirs: they get no time.
+local function grant_no_grace() looked_for_an_outage = true end
+
 local function end_of_lease(leases, member)  -- nil without a lease
   return cut_to(now_ms() + longest('session'), redis.call('ZSCORE', leases, member), 'the lease of ' .. member, function(at)
     redis.call('ZADD', leases, at, member)
