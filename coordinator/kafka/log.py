@@ -43,7 +43,7 @@ from coordinator.offset_spec import (
 )
 from coordinator.quoting import quoted
 from coordinator.ranges import OffsetRange
-from coordinator.subscription import Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition
+from coordinator.subscription import NO_ID, Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition
 
 _log = logging.getLogger(__name__)
 
@@ -80,6 +80,7 @@ class KafkaLog:
         self._isolation = IsolationLevel.build_from(kafka.get("isolation_level", "read_uncommitted"))
         self._fail_on_data_loss = fail_on_data_loss
         self._warned = False  # that a pattern matches no topic
+        self._without_ids = False  # warned that topics have none
         self._policies = PolicyTopic(kafka, self._connection)
 
     def topics(self, subscription: Subscription) -> dict[str, Topic]:
@@ -93,7 +94,19 @@ class KafkaLog:
                 "pattern, and that the user may describe the topics",
                 quoted(subscription.regex),
             )
+        self._warn_without_ids(topics)
         return _only_assigned(topics, subscription) if isinstance(subscription, Assigned) else topics
+
+    def _warn_without_ids(self, topics: Mapping[str, Topic]) -> None:
+        without = sorted(name for name, topic in topics.items() if topic.id == NO_ID)
+        if without and not self._without_ids:
+            self._without_ids = True
+            _log.warning(
+                "Kafka names no topic ids, as before 2.8. If %s are deleted and created again, coop-kafka cannot see it, "
+                "and skips records of the new topic up to the positions of the old one. Remedy: before you delete a "
+                "topic, stop its queries; afterwards run coop-kafka reset-offsets --to-earliest",
+                _listed(without),
+            )
 
     def bounds(
         self, partitions: Iterable[TopicPartition], beginnings: Wanted | None = None

@@ -46,6 +46,11 @@ def test_a_stretch_is_exactly_its_offsets(kafka: Kafka, numbers: str, start: int
     assert fetched(kafka, numbers, start, until) == list(range(start, until))
 
 
+@pytest.mark.parametrize("version", [(2, 7), (2, 1)])
+def test_a_broker_without_topic_ids_is_read_by_name(kafka: Kafka, numbers: str, version: tuple[int, int]) -> None:
+    assert fetched(kafka, numbers, 37, 61, api_version=version) == list(range(37, 61))
+
+
 def test_the_user_may_set_the_number_of_records_per_poll(kafka: Kafka, numbers: str) -> None:
     read = chunks(kafka, numbers, 0, 100, max_poll_records=30)
     assert [len(chunk) for chunk in read] == [30, 30, 30, 10]
