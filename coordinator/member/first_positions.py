@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
-from coordinator.member.founding import unreadable
+from coordinator.member.founding import copied, unreadable
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import mirrored_topics
 from coordinator.member.mirroring import mirror
@@ -42,6 +42,9 @@ def first_positions(state: State, seen: Seen, call: Call) -> Decision:
         raise unreadable(group)
     if loss := _loss(state, status, offsets, seen):
         return Decision(replace(state, life=replace(state.life, verdict=loss)), (), LookAgain())
+    if status is None and (others := mirroring.of_other_topics(offsets, state.log.topics)):
+        topic = min(others)
+        raise copied(group, topic, others[topic], state.log.topics[topic].id)
     offsets = mirroring.usable(offsets, state.log.topics)
     offsets = mirroring.of_founding(offsets, status.founding) if status else offsets
     known = seen.of(ReadStable(tuple(status.topics))) if status else {}

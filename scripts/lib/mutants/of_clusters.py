@@ -3,6 +3,8 @@
 from mutants.fault import Edit, Fault
 
 _WITHOUT_IDS = ("tests/coordinator/member/test_no_topic_ids.py",)
+_COPIED = ("tests/coordinator/member/test_copied_offsets.py", "tests/coordinator/member/test_first_positions.py")
+_MIRROR = ("tests/coordinator/progress/test_mirror.py",)
 
 FAULTS = (
     Fault(
@@ -20,5 +22,21 @@ FAULTS = (
         "a broker without topic ids is not mentioned",
         (Edit("coordinator/kafka/log.py", "        self._warn_without_ids(topics)\n", ""),),
         _WITHOUT_IDS,
+    ),
+    Fault(
+        "offsets copied from another cluster are no group, and no reason to stop",
+        (Edit("coordinator/member/first_positions.py", "if status is None and (others :=", "if False and (others :="),),
+        _COPIED,
+    ),
+    Fault(
+        "a text of ours that cannot be read counts as a plain consumer's",
+        (
+            Edit(
+                "coordinator/progress/mirror.py",
+                "if found and not _METADATA",
+                "if found and found[1] != SCHEMA and not _METADATA",
+            ),
+        ),
+        _MIRROR,
     ),
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.errors import StateFormatError
+from coordinator.errors import StateFormatError, StateLostError
 from coordinator.group_state import KnownTopic
 from coordinator.member.decision import Decision, LookAgain, Return
 from coordinator.member.first_positions import first_positions
@@ -122,11 +122,11 @@ def test_a_mirror_of_a_later_reset_than_redis_knows__a_loss() -> None:
     assert decision == Decision(joined(life=replace(FRESH, verdict=lost)), (), LookAgain())
 
 
-def test_a_mirror_of_a_topic_that_was_recreated__proves_no_group() -> None:
+def test_a_mirror_of_another_topic_id__is_no_new_group_and_no_proof() -> None:
     state = joined(life=FRESH, log=replace(LOG, topics={"orders": RECREATED}))
     old = (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")})
-    asked = ResolveOffsets(Latest(), (TP,))
-    assert decided(first_positions, state, call(), old, (ReadStatus(), None)) == asks(state, asked)
+    refused = fails(StateLostError, "another topic 'orders' (topic id id-1, here id-2)")
+    assert decided(first_positions, state, call(), old, (ReadStatus(), None)) == Decision(state, (), refused)
 
 
 def test_all_partitions_have_positions_and_a_mirror__change_nothing() -> None:
