@@ -86,6 +86,9 @@ class Log(Protocol):
     def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
         """The rack of each partition's leader, where the broker names one; topics that do not exist are left out."""
 
+    def must_hold_offsets(self, group: str) -> None:
+        """Raise `GroupTypeError` if Kafka's own group of that name is of a type that cannot hold offsets of ours."""
+
     def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
         """What Kafka's own group of that name has committed: offset and metadata text."""
 

@@ -16,7 +16,7 @@ from kafka.structs import TopicPartition as KafkaTopicPartition
 
 from coordinator.errors import InvalidOptionError, LogError, StartingOffsetError
 from coordinator.kafka.connection import KafkaConnection, Session
-from coordinator.kafka.errors import unknown_partitions
+from coordinator.kafka.errors import other_group_type, unknown_partitions
 from coordinator.kafka.offsets import (
     NO_OFFSET,
     LookedUp,
@@ -56,6 +56,7 @@ _CONSUMERS_LIVE_THERE = {
     errors.StaleMemberEpochError,
     errors.FencedMemberEpochError,
 }
+_OTHER_KINDS = {"share", "streams"}
 _NOT_THERE = {errors.UnknownTopicOrPartitionError, errors.UnknownTopicIdError}
 
 
@@ -168,6 +169,13 @@ class KafkaLog:
         names = sorted(set(topics))
         return self._connection.ask(f"the racks of {len(names)} topics", lambda session: leader_racks(session, names))
 
+    def must_hold_offsets(self, group: str) -> None:
+        """Raise `GroupTypeError` if Kafka's own group of that name cannot hold offsets, or not ours."""
+        listed = self._connection.ask(f"the type of group {group!r}", lambda session: session.admin.list_groups())
+        kinds = {found["protocol_type"] for found in listed if found["group_id"] == group}
+        if other := kinds & _OTHER_KINDS:
+            raise other_group_type(group, min(other))
+
     def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
         """The commits of Kafka's own group, offset and metadata text; empty if the group does not exist."""
         answers = self._connection.ask(
@@ -180,7 +188,7 @@ class KafkaLog:
         entries = {KafkaTopicPartition(*tp): OffsetAndMetadata(at, text, -1) for tp, (at, text) in offsets.items()}
         return self._connection.ask(
             f"a commit of offsets to group {group!r}",
-            lambda session: _committed(session.admin.alter_group_offsets(group, entries)),
+            lambda session: _committed(session.admin.alter_group_offsets(group, entries), group),
         )
 
     def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
@@ -278,10 +286,12 @@ def _only_assigned(topics: Mapping[str, Topic], assigned: Assigned) -> dict[str,
     return {name: replace(topic, partitions=read[name], total=topic.count) for name, topic in topics.items()}
 
 
-def _committed(results: Mapping[KafkaTopicPartition, type[errors.KafkaError]]) -> bool:
+def _committed(results: Mapping[KafkaTopicPartition, type[errors.KafkaError]], group: str) -> bool:
     refusals = {result for result in results.values() if result is not errors.NoError}
     if refusals & _CONSUMERS_LIVE_THERE:
         return False
+    if errors.GroupIdNotFoundError in refusals:
+        raise other_group_type(group)
     if unknown := {TopicPartition(*tp) for tp, result in results.items() if result in _NOT_THERE}:
         raise unknown_partitions(unknown)
     if refusals:

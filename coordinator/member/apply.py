@@ -130,9 +130,11 @@ class World:
     def group_offsets(self) -> GroupOffsets | None:
         """The offsets of Kafka's own group; None where access is denied.
 
-        A Kafka that does not answer is an error: not to know of a mirror would create the group anew.
+        A Kafka that does not answer is an error: not to know of a mirror would create the group anew. So is a name that
+        a share group has: there can be no mirror.
         """
         try:
+            self.log.must_hold_offsets(self.settings.group)
             return self.log.group_offsets(self.settings.group)
         except KafkaAccessError as error:
             _log.warning("Kafka's own group %s cannot be read: %s", self.settings.group, error)

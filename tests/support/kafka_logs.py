@@ -63,6 +63,9 @@ class Through:
     def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
         return self.log.leader_racks(topics)
 
+    def must_hold_offsets(self, group: str) -> None:
+        self.log.must_hold_offsets(group)
+
     def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
         return self.log.group_offsets(group)
 

@@ -4,6 +4,7 @@ from mutants.fault import Edit, Fault
 
 _WITHOUT_IDS = ("tests/coordinator/member/test_no_topic_ids.py",)
 _COPIED = ("tests/coordinator/member/test_copied_offsets.py", "tests/coordinator/member/test_first_positions.py")
+_TAKEN = ("tests/coordinator/member/test_taken_names.py",)
 _MIRROR = ("tests/coordinator/progress/test_mirror.py",)
 
 FAULTS = (
@@ -38,5 +39,15 @@ FAULTS = (
             ),
         ),
         _MIRROR,
+    ),
+    Fault(
+        "a query starts under the name of a share group",
+        (Edit("coordinator/member/apply.py", "            self.log.must_hold_offsets(self.settings.group)\n", ""),),
+        _TAKEN,
+    ),
+    Fault(
+        "an import takes the name of a share group",
+        (Edit("coordinator/moving/importing.py", "        self._log.must_hold_offsets(self._group)\n", ""),),
+        _TAKEN,
     ),
 )

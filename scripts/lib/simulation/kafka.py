@@ -195,6 +195,9 @@ class SimulatedLog:
             (f"id-p {len(changes)}", {k: v for change in changes for k, v in change.items()}) if changes else ("", {})
         )
 
+    def must_hold_offsets(self, _: str) -> None:
+        """The name is free."""
+
     def group_offsets(self, _: str) -> dict[TopicPartition, tuple[int, str]]:
         """The mirror's offsets."""
         self._turn()
