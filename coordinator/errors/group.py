@@ -37,7 +37,7 @@ class GroupTypeError(GroupError):
     """Kafka has a share group or a streams group of that name. It cannot hold the stable offsets of this group."""
 
     name = "GROUP_TYPE"
-    usual_remedy = "use another name for the group; an import takes two names: coop-kafka import NEW --from share-group:OLD"
+    usual_remedy = "use another name for the group, also of an import: coop-kafka import NEW --from share-group:OLD"
 
 
 class GroupBusyError(GroupError):

@@ -107,8 +107,8 @@ def other_group_type(group: str, kind: str = "") -> GroupTypeError:
     """A group of Kafka that holds no offsets of consumers."""
     is_one = f"is a {kind} group" if kind else "is no group of consumers"
     return GroupTypeError(
-        f"Kafka's group {group!r} {is_one}, so Kafka cannot hold the stable offsets of a group of that name, which prove "
-        "them if Redis is lost"
+        f"Kafka's group {group!r} {is_one}, so it cannot hold the stable offsets of a group of that name, which prove "
+        "positions if Redis is lost"
     )
 
 

@@ -143,6 +143,11 @@ def is_mirror(offsets: GroupOffsets) -> bool:
     return any(_METADATA.fullmatch(metadata) for _, metadata in offsets.values())
 
 
+def plain(offsets: GroupOffsets) -> dict[TopicPartition, int]:
+    """The offsets that another program has committed."""
+    return {tp: offset for tp, (offset, metadata) in offsets.items() if not _METADATA.fullmatch(metadata)}
+
+
 def latest_reset(offsets: GroupOffsets) -> int:
     """The highest reset epoch among the entries that coop-kafka wrote; 0 without any."""
     return max((_reset(metadata) for _, metadata in offsets.values()), default=0)

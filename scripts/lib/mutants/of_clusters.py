@@ -5,6 +5,7 @@ from mutants.fault import Edit, Fault
 _WITHOUT_IDS = ("tests/coordinator/member/test_no_topic_ids.py",)
 _COPIED = ("tests/coordinator/member/test_copied_offsets.py", "tests/coordinator/member/test_first_positions.py")
 _TAKEN = ("tests/coordinator/member/test_taken_names.py",)
+_OVERRULED = ("tests/coordinator/member/test_overruled_wishes.py",)
 _MIRROR = ("tests/coordinator/progress/test_mirror.py",)
 
 FAULTS = (
@@ -49,5 +50,20 @@ FAULTS = (
         "an import takes the name of a share group",
         (Edit("coordinator/moving/importing.py", "        self._log.must_hold_offsets(self._group)\n", ""),),
         _TAKEN,
+    ),
+    Fault(
+        "offsets that Kafka's own tool has set are replaced without a word",
+        (Edit("coordinator/member/apply.py", "                self._tell_overruled(plain(offsets), written)\n", "                pass\n"),),
+        _OVERRULED,
+    ),
+    Fault(
+        "offsets of a consumer that a group took over stay in Kafka until positions move",
+        (Edit("coordinator/member/first_positions.py", "if any(tp not in ours for", "if any(tp not in offsets for"),),
+        _OVERRULED,
+    ),
+    Fault(
+        "a full refresh reads only new records, without a word",
+        (Edit("coordinator/member/first_positions.py", "if state.shown.start_used or not held:", "if not option or not held:"),),
+        _OVERRULED,
     ),
 )

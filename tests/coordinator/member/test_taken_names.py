@@ -1,6 +1,5 @@
 """The group's name belongs to a group of Kafka that holds no offsets: a share group. Then there is no mirror."""
 
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -18,11 +17,11 @@ from streams import keyed
 
 
 @pytest.fixture
-def shared(members: Group, tp: TopicPartition) -> Iterator[Group]:
+def shared(members: Group, tp: TopicPartition) -> Group:
     """A group whose name is that of a share group, which has read the five records."""
     share(members.kafka, members.name, tp.topic, dict.fromkeys(range(5), AcknowledgeType.ACCEPT), 5)
     members.kafka.produce(tp.topic, keyed(3))
-    yield members
+    return members
 
 
 def test_a_start_is_refused_by_name(shared: Group, tp: TopicPartition) -> None:

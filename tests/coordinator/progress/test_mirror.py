@@ -82,7 +82,7 @@ def test_an_entry_of_another_schema_is_refused_by_name(schema: str) -> None:
 
 
 def test_a_text_that_only_begins_like_ours_is_refused_by_name() -> None:
-    with pytest.raises(StateFormatError, match="in schema '1' of the mirror.*topic=id-1 and more"):
+    with pytest.raises(StateFormatError, match=r"in schema '1' of the mirror.*topic=id-1 and more"):
         of_this_schema({TP: LIKE_OURS}, "g")
 
 
