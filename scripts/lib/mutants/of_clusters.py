@@ -5,6 +5,7 @@ from mutants.fault import Edit, Fault
 _WITHOUT_IDS = ("tests/coordinator/member/test_no_topic_ids.py",)
 _COPIED = ("tests/coordinator/member/test_copied_offsets.py", "tests/coordinator/member/test_first_positions.py")
 _TAKEN = ("tests/coordinator/member/test_taken_names.py",)
+_FETCH = ("tests/spark_coop_source/fetch/test_fetch.py",)
 _OVERRULED = ("tests/coordinator/member/test_overruled_wishes.py",)
 _MIRROR = ("tests/coordinator/progress/test_mirror.py",)
 
@@ -53,7 +54,13 @@ FAULTS = (
     ),
     Fault(
         "offsets that Kafka's own tool has set are replaced without a word",
-        (Edit("coordinator/member/apply.py", "                self._tell_overruled(plain(offsets), written)\n", "                pass\n"),),
+        (
+            Edit(
+                "coordinator/member/apply.py",
+                "                self._tell_overruled(plain(offsets), written)\n",
+                "                pass\n",
+            ),
+        ),
         _OVERRULED,
     ),
     Fault(
@@ -63,7 +70,24 @@ FAULTS = (
     ),
     Fault(
         "a full refresh reads only new records, without a word",
-        (Edit("coordinator/member/first_positions.py", "if state.shown.start_used or not held:", "if not option or not held:"),),
+        (
+            Edit(
+                "coordinator/member/first_positions.py",
+                "if state.shown.start_used or not held:",
+                "if not option or not held:",
+            ),
+        ),
         _OVERRULED,
+    ),
+    Fault(
+        "a record of a hundred megabytes is asked for again and again",
+        (
+            Edit(
+                "spark_coop_source/fetch/consumers.py",
+                '    "receive_message_max_bytes": ANSWER_BYTES_MAX,\n',
+                "",
+            ),
+        ),
+        _FETCH,
     ),
 )

@@ -94,9 +94,7 @@ def test_every_option_without_effect_has_its_own_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "given", [pytest.param("startingOffsets", id="given"), pytest.param(None, id="the default")]
-)
+@pytest.mark.parametrize("given", [pytest.param("startingOffsets", id="given"), pytest.param(None, id="the default")])
 def test_a_start_that_does_not_count_is_one_line(
     members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture, given: str | None
 ) -> None:
