@@ -52,8 +52,8 @@ NO_RANGES: Ranges = MappingProxyType({})
 class Log(Protocol):
     """Kafka as the driver sees it. Every call talks to a broker; errors are `LogError`s."""
 
-    def topics(self, subscription: Subscription) -> dict[str, Topic]:
-        """The topics a subscription means now, by name.
+    def topics(self, subscription: Subscription, *, quick: bool = False) -> dict[str, Topic]:
+        """The topics a subscription means now, by name; of a pattern perhaps without new ones, if `quick`.
 
         A topic that is subscribed to by name and does not exist raises `UnknownTopicError`, so does
         an assigned partition that the topic does not have; a pattern may match nothing. For

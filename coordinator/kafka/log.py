@@ -17,13 +17,13 @@ from kafka.structs import TopicPartition as KafkaTopicPartition
 from coordinator.errors import InvalidOptionError, LogError, StartingOffsetError
 from coordinator.kafka.connection import KafkaConnection, Session
 from coordinator.kafka.errors import other_group_type, unknown_partitions
+from coordinator.kafka.matching import Matching
 from coordinator.kafka.offsets import (
     NO_OFFSET,
     LookedUp,
     Offsets,
     Wanted,
     describe,
-    describe_matching,
     ends_of_epochs,
     leader_racks,
     look_up,
@@ -82,11 +82,15 @@ class KafkaLog:
         self._fail_on_data_loss = fail_on_data_loss
         self._warned = False  # that a pattern matches no topic
         self._without_ids = False  # warned that topics have none
+        self._matching = Matching()
         self._policies = PolicyTopic(kafka, self._connection)
 
-    def topics(self, subscription: Subscription) -> dict[str, Topic]:
-        """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only."""
-        found = self._connection.ask("topics", lambda session: _described(session, subscription))
+    def topics(self, subscription: Subscription, *, quick: bool = False) -> dict[str, Topic]:
+        """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only.
+
+        `quick`: of a pattern perhaps without new ones, see `matching`.
+        """
+        found = self._connection.ask("topics", lambda session: self._described(session, subscription, quick=quick))
         topics = {topic.name: topic for topic in found}
         if isinstance(subscription, Pattern) and not topics and not self._warned:
             self._warned = True
@@ -108,6 +112,15 @@ class KafkaLog:
                 "topic, stop its queries; afterwards run coop-kafka reset-offsets --to-earliest",
                 _listed(without),
             )
+
+    def _described(self, session: Session, subscription: Subscription, *, quick: bool) -> list[Topic]:
+        match subscription:
+            case Pattern():
+                return self._matching.topics(session, _compiled(subscription.regex), quick=quick)
+            case Assigned():
+                return describe(session, {tp.topic for tp in subscription.partitions})
+            case _:
+                return describe(session, subscription.names)
 
     def bounds(
         self, partitions: Iterable[TopicPartition], beginnings: Wanted | None = None
@@ -256,16 +269,6 @@ class KafkaLog:
                 "set an earlier time, or set startingOffsetsByTimestampStrategy=latest to start at the end there",
             )
         return {**found, **self._look_up(dict.fromkeys(later, LATEST))}
-
-
-def _described(session: Session, subscription: Subscription) -> list[Topic]:
-    match subscription:
-        case Pattern():
-            return describe_matching(session, _compiled(subscription.regex))
-        case Assigned():
-            return describe(session, {tp.topic for tp in subscription.partitions})
-        case _:
-            return describe(session, subscription.names)
 
 
 def _compiled(regex: str) -> re.Pattern[str]:

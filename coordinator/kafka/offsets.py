@@ -76,6 +76,14 @@ def described(session: Session, name: str) -> Topic | None:
     return None if topic.error_code in _NOT_THERE else _usable(session, topic)
 
 
+def describe_those(session: Session, names: Sequence[str]) -> list[Topic] | None:
+    """The current topics of these names; None if one is gone, or may no longer be seen."""
+    topics = _metadata(session, names).topics if names else []
+    if any(topic.error_code in (*_NOT_THERE, errors.TopicAuthorizationFailedError.errno) for topic in topics):
+        return None
+    return [_usable(session, topic) for topic in topics]
+
+
 def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Topic]:
     """The topics with `regex` in their name, without internal ones; costs the metadata of all topics."""
     answer = _metadata(session, None)

@@ -91,9 +91,9 @@ class World:
 
     # -- Kafka -------------------------------------------------------------------------------------
 
-    def topics(self) -> dict[str, Topic]:
-        """The subscribed topics now."""
-        return self.log.topics(self.subscription)
+    def topics(self, *, anew: bool = False) -> dict[str, Topic]:
+        """The subscribed topics now. `anew`: also those of a pattern that came since the last look at the cluster."""
+        return self.log.topics(self.subscription, quick=not anew)
 
     def other_topics(self, names: Sequence[str]) -> dict[str, Topic]:
         """Those of some topics that exist; the group may have members that subscribe to others than this one."""

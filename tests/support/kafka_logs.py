@@ -37,8 +37,8 @@ class Through:
 
     log: Log
 
-    def topics(self, subscription: Subscription) -> dict[str, Topic]:
-        return self.log.topics(subscription)
+    def topics(self, subscription: Subscription, *, quick: bool = False) -> dict[str, Topic]:
+        return self.log.topics(subscription, quick=quick)
 
     def bounds(
         self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None

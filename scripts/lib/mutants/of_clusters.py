@@ -6,6 +6,7 @@ _WITHOUT_IDS = ("tests/coordinator/member/test_no_topic_ids.py",)
 _COPIED = ("tests/coordinator/member/test_copied_offsets.py", "tests/coordinator/member/test_first_positions.py")
 _TAKEN = ("tests/coordinator/member/test_taken_names.py",)
 _FETCH = ("tests/spark_coop_source/fetch/test_fetch.py",)
+_MATCHING, _MATCHES = "coordinator/kafka/matching.py", ("tests/coordinator/kafka/test_matching.py",)
 _OVERRULED = ("tests/coordinator/member/test_overruled_wishes.py",)
 _MIRROR = ("tests/coordinator/progress/test_mirror.py",)
 
@@ -89,5 +90,25 @@ FAULTS = (
             ),
         ),
         _FETCH,
+    ),
+    Fault(
+        "a pattern asks for all topics of the cluster each time",
+        (Edit(_MATCHING, "if quick and last.regex", "if False and last.regex"),),
+        _MATCHES,
+    ),
+    Fault(
+        "a look at a large cluster comes as often as one at a small cluster",
+        (Edit(_MATCHING, "max(LEAST_S, (now - begin) / SHARE)", "LEAST_S"),),
+        _MATCHES,
+    ),
+    Fault(
+        "a topic of a pattern that is gone stays until the next look at the cluster",
+        (Edit(_MATCHING, "            if known is not None:\n                return known", "            return known or []"),),
+        _MATCHES,
+    ),
+    Fault(
+        "new topics of a pattern are never seen",
+        (Edit(_MATCHING, " and self._clock() < last.until", ""),),
+        _MATCHES,
     ),
 )

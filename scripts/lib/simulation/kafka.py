@@ -137,7 +137,7 @@ class SimulatedLog:
     def __init__(self, kafka: SimulatedKafka, turn: Callable[[], None], *, committed: bool = False) -> None:
         self._kafka, self._turn, self._committed = kafka, turn, committed
 
-    def topics(self, subscription: Subscription) -> dict[str, Topic]:
+    def topics(self, subscription: Subscription, *, quick: bool = False) -> dict[str, Topic]:  # noqa: ARG002
         """The topics with their partitions; for `Assigned` with the assigned ones only."""
         self._turn()
         read = subscription.partitions if isinstance(subscription, Assigned) else self._kafka.logs
