@@ -1,7 +1,7 @@
 """The forms and limits of ids and numbers of a group, in checkpoints and in Redis.
 
     topic        orders           a name as Kafka allows it
-    topic id     4fVq...          Kafka's, as text; empty where brokers are too old to have any
+    topic id     4fVq...          Kafka's, as text; "-" where brokers are too old to name any
     member       m-7f31c0de       minted when a query begins
     founding     9c41ab03         the first nonce of the group
     lane epoch   9c41ab03.17      nonce of the group's state, and a counter; "-" where nothing is shared
@@ -33,7 +33,7 @@ def _matching(pattern: re.Pattern[str], what: str, value: object) -> str:
 
 
 topic = partial(_matching, re.compile(r"[A-Za-z0-9._-]{1,249}"), "the name of a topic")
-topic_id = partial(_matching, re.compile(r"[A-Za-z0-9._-]{0,64}"), "a topic id")
+topic_id = partial(_matching, re.compile(r"[A-Za-z0-9._-]{1,64}"), "a topic id")
 member = partial(_matching, re.compile(r"[A-Za-z0-9._-]{1,64}"), "a member id")
 digest = partial(_matching, re.compile("[0-9a-f]{16}"), "a digest")
 founding = partial(_matching, re.compile("[0-9a-f]{1,64}"), "the founding of a group")

@@ -52,8 +52,8 @@ NO_RANGES: Ranges = MappingProxyType({})
 class Log(Protocol):
     """Kafka as the driver sees it. Every call talks to a broker; errors are `LogError`s."""
 
-    def topics(self, subscription: Subscription) -> dict[str, Topic]:
-        """The topics a subscription means now, by name.
+    def topics(self, subscription: Subscription, *, quick: bool = False) -> dict[str, Topic]:
+        """The topics a subscription means now, by name; of a pattern perhaps without new ones, if `quick`.
 
         A topic that is subscribed to by name and does not exist raises `UnknownTopicError`, so does
         an assigned partition that the topic does not have; a pattern may match nothing. For
@@ -90,6 +90,9 @@ class Log(Protocol):
 
     def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
         """The rack of each partition's leader, where the broker names one; topics that do not exist are left out."""
+
+    def must_hold_offsets(self, group: str) -> None:
+        """Raise `GroupTypeError` if Kafka's own group of that name is of a type that cannot hold offsets of ours."""
 
     def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
         """What Kafka's own group of that name has committed: offset and metadata text. Not `patient`: asked once."""

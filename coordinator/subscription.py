@@ -12,6 +12,9 @@ from coordinator.ranges import HashRange
 POLICIES = "coop-kafka-policies"
 """The topic of the Kafka cluster's policies. No pattern matches it."""
 
+NO_ID = "-"
+"""The id of a topic where brokers name none: before Kafka 2.8."""
+
 
 class TopicPartition(NamedTuple):
     """A partition of a topic; orders by topic, then number."""
@@ -53,7 +56,7 @@ class Topic:
     """A topic as the broker describes it now."""
 
     name: str
-    id: str  # Kafka's topic id as text; a re-created topic has another one
+    id: str  # Kafka's topic id as text, or `NO_ID`; a re-created topic has another one
     partitions: tuple[int, ...]  # ascending; of `Assigned`, the assigned ones
     total: int = 0  # the number of partitions in Kafka, if they are more
 

@@ -33,6 +33,13 @@ class GroupExistsError(GroupError):
     usual_remedy = "pass another name, or delete the group with coop-kafka delete"
 
 
+class GroupTypeError(GroupError):
+    """Kafka has a share group or a streams group of that name. It cannot hold the stable offsets of this group."""
+
+    name = "GROUP_TYPE"
+    usual_remedy = "use another name for the group, also of an import: coop-kafka import NEW --from share-group:OLD"
+
+
 class GroupBusyError(GroupError):
     """A live member, or another operator, prevents the operation."""
 

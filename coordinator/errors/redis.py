@@ -57,7 +57,7 @@ class StateFormatError(StoreError):
 
 
 class StateLostError(StoreError):
-    """Redis lost the group's state and nothing proves a position, or another query has created the group anew."""
+    """Redis lost the group and nothing proves a position, another query created it anew, or it is of elsewhere."""
 
     name = "STATE_LOST"
     usual_remedy = "restore a copy, use coop-kafka reset-offsets, or start once with on.state.loss=earliest"

@@ -66,6 +66,12 @@ SHORTLY_S = 3.0
 ENDED_LOGINS = 3
 """This many connections in a row that end during the login mean wrong credentials. Fewer may be a broker that stops."""
 
+ANSWER_BYTES_MAX = 2**31 - 1
+"""The longest answer of Kafka's protocol, for clients that read records: one record batch always comes whole.
+
+kafka-python's own limit of 100 MB stays where none are read. It tells another server's answer from Kafka's.
+"""
+
 T = TypeVar("T")
 
 

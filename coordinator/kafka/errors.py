@@ -14,6 +14,7 @@ from kafka import errors as kafka
 from coordinator.errors import (
     CoopKafkaError,
     GroupBusyError,
+    GroupTypeError,
     InvalidOptionError,
     KafkaAccessError,
     KafkaUnavailableError,
@@ -99,6 +100,15 @@ def unknown_partitions(partitions: Iterable[TopicPartition]) -> UnknownTopicErro
     return UnknownTopicError(
         f"Kafka has no partition {', '.join(map(str, sorted(partitions)))}",
         "check the partition numbers; after a topic was deleted, its query needs a new checkpoint",
+    )
+
+
+def other_group_type(group: str, kind: str = "") -> GroupTypeError:
+    """A group of Kafka that holds no offsets of consumers."""
+    is_one = f"is a {kind} group" if kind else "is no group of consumers"
+    return GroupTypeError(
+        f"Kafka's group {group!r} {is_one}, so it cannot hold the stable offsets of a group of that name, which prove "
+        "positions if Redis is lost"
     )
 
 

@@ -16,14 +16,14 @@ from kafka.structs import TopicPartition as KafkaTopicPartition
 
 from coordinator.errors import InvalidOptionError, LogError, StartingOffsetError
 from coordinator.kafka.connection import SHORT_PATIENCE_MS, KafkaConnection, Session
-from coordinator.kafka.errors import unknown_partitions
+from coordinator.kafka.errors import other_group_type, unknown_partitions
+from coordinator.kafka.matching import Matching
 from coordinator.kafka.offsets import (
     NO_OFFSET,
     LookedUp,
     Offsets,
     Wanted,
     describe,
-    describe_matching,
     ends_of_epochs,
     leader_racks,
     look_up,
@@ -45,7 +45,7 @@ from coordinator.offset_spec import (
 )
 from coordinator.quoting import quoted
 from coordinator.ranges import OffsetRange
-from coordinator.subscription import Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition
+from coordinator.subscription import NO_ID, Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +58,7 @@ _CONSUMERS_LIVE_THERE = {
     errors.StaleMemberEpochError,
     errors.FencedMemberEpochError,
 }
+_OTHER_KINDS = {"share", "streams"}
 _NOT_THERE = {errors.UnknownTopicOrPartitionError, errors.UnknownTopicIdError}
 
 
@@ -89,11 +90,16 @@ class KafkaLog:
         self._isolation = IsolationLevel.build_from(kafka.get("isolation_level", "read_uncommitted"))
         self._fail_on_data_loss = fail_on_data_loss
         self._warned = False  # that a pattern matches no topic
+        self._without_ids = False  # warned that topics have none
+        self._matching = Matching()
         self._policies = PolicyTopic(kafka, self._connection)
 
-    def topics(self, subscription: Subscription) -> dict[str, Topic]:
-        """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only."""
-        found = self._connection.ask("topics", lambda session: _described(session, subscription))
+    def topics(self, subscription: Subscription, *, quick: bool = False) -> dict[str, Topic]:
+        """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only.
+
+        `quick`: of a pattern perhaps without new ones, see `matching`.
+        """
+        found = self._connection.ask("topics", lambda session: self._described(session, subscription, quick=quick))
         topics = {topic.name: topic for topic in found}
         if isinstance(subscription, Pattern) and not topics and not self._warned:
             self._warned = True
@@ -102,7 +108,28 @@ class KafkaLog:
                 "pattern, and that the user may describe the topics",
                 quoted(subscription.regex),
             )
+        self._warn_without_ids(topics)
         return _only_assigned(topics, subscription) if isinstance(subscription, Assigned) else topics
+
+    def _warn_without_ids(self, topics: Mapping[str, Topic]) -> None:
+        without = sorted(name for name, topic in topics.items() if topic.id == NO_ID)
+        if without and not self._without_ids:
+            self._without_ids = True
+            _log.warning(
+                "Kafka names no topic ids, as before 2.8. If %s are deleted and created again, coop-kafka does not "
+                "see it, and skips records of the new topic up to the positions of the old one. Remedy: before you delete "
+                "a topic, stop its queries; afterwards run coop-kafka reset-offsets --to-earliest",
+                _listed(without),
+            )
+
+    def _described(self, session: Session, subscription: Subscription, *, quick: bool) -> list[Topic]:
+        match subscription:
+            case Pattern():
+                return self._matching.topics(session, _compiled(subscription.regex), quick=quick)
+            case Assigned():
+                return describe(session, {tp.topic for tp in subscription.partitions})
+            case _:
+                return describe(session, subscription.names)
 
     def bounds(
         self, partitions: Iterable[TopicPartition], beginnings: Wanted | None = None
@@ -181,6 +208,13 @@ class KafkaLog:
         names = sorted(set(topics))
         return self._connection.ask(f"the racks of {len(names)} topics", lambda session: leader_racks(session, names))
 
+    def must_hold_offsets(self, group: str) -> None:
+        """Raise `GroupTypeError` if Kafka's own group of that name cannot hold offsets, or not ours."""
+        listed = self._connection.ask(f"the type of group {group!r}", lambda session: session.admin.list_groups())
+        kinds = {found["protocol_type"] for found in listed if found["group_id"] == group}
+        if other := kinds & _OTHER_KINDS:
+            raise other_group_type(group, min(other))
+
     def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
         """The commits of Kafka's own group, offset and metadata text; empty if the group does not exist.
 
@@ -203,7 +237,7 @@ class KafkaLog:
         entries = {KafkaTopicPartition(*tp): OffsetAndMetadata(at, text, -1) for tp, (at, text) in offsets.items()}
         return self._connection.ask(
             f"a commit of offsets to group {group!r}",
-            lambda session: _committed(session.admin.alter_group_offsets(group, entries)),
+            lambda session: _committed(session.admin.alter_group_offsets(group, entries), group),
             patient=patient,
         )
 
@@ -274,16 +308,6 @@ class KafkaLog:
         return {**found, **self._look_up(dict.fromkeys(later, LATEST))}
 
 
-def _described(session: Session, subscription: Subscription) -> list[Topic]:
-    match subscription:
-        case Pattern():
-            return describe_matching(session, _compiled(subscription.regex))
-        case Assigned():
-            return describe(session, {tp.topic for tp in subscription.partitions})
-        case _:
-            return describe(session, subscription.names)
-
-
 def _compiled(regex: str) -> re.Pattern[str]:
     try:
         return re.compile(regex)
@@ -302,10 +326,12 @@ def _only_assigned(topics: Mapping[str, Topic], assigned: Assigned) -> dict[str,
     return {name: replace(topic, partitions=read[name], total=topic.count) for name, topic in topics.items()}
 
 
-def _committed(results: Mapping[KafkaTopicPartition, type[errors.KafkaError]]) -> bool:
+def _committed(results: Mapping[KafkaTopicPartition, type[errors.KafkaError]], group: str) -> bool:
     refusals = {result for result in results.values() if result is not errors.NoError}
     if refusals & _CONSUMERS_LIVE_THERE:
         return False
+    if errors.GroupIdNotFoundError in refusals:
+        raise other_group_type(group)
     if unknown := {TopicPartition(*tp) for tp, result in results.items() if result in _NOT_THERE}:
         raise unknown_partitions(unknown)
     if refusals:

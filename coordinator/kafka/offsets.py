@@ -17,6 +17,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
 
 from kafka import errors
 from kafka.future import Future
@@ -26,7 +27,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from coordinator.kafka.connection import Session
 from coordinator.kafka.errors import error_text, forbidden_topic, is_refusal, unknown_partitions, unknown_topics
-from coordinator.subscription import POLICIES, Topic, TopicPartition
+from coordinator.subscription import NO_ID, POLICIES, Topic, TopicPartition
 
 Wanted: TypeAlias = Mapping[TopicPartition, int]
 """The look-up in each partition: a time in ms, or `offset_spec.LATEST` or `EARLIEST`."""
@@ -63,35 +64,43 @@ METADATA_MS = 3_000
 LEADER_MS = 1_000
 """The wait for leaders that do not answer at once. Later looks do not wait for them, and take their late answers."""
 
-TOPIC_IDS_FROM = 10
-"""First version of Kafka's answer about topics that has topic ids."""
+_NO_IDS = ("None", str(UUID(int=0)))
+"""Brokers before 2.8 have no field for a topic id, and newer ones answer zeros until the whole cluster is upgraded."""
 
 _NOT_THERE = (errors.UnknownTopicOrPartitionError.errno, errors.InvalidTopicError.errno)
 
 
 def describe(session: Session, names: Iterable[str]) -> list[Topic]:
-    """The current topics of these names, as a broker knows them; never creates one. Brokers before 2.8 know no id.
+    """The current topics of these names, as a broker knows them; never creates one.
 
     Raises `UnknownTopicError` with the nearest names that exist.
     """
     answer = _metadata(session, sorted(set(names)))
     if missing := [topic.name for topic in answer.topics if topic.error_code in _NOT_THERE]:
         raise unknown_topics(missing, session.admin.list_topics())
-    return [_usable(session, topic, answer.version) for topic in answer.topics]
+    return [_usable(session, topic) for topic in answer.topics]
 
 
 def described(session: Session, name: str) -> Topic | None:
     """The topic of this name; None if it does not exist."""
     answer = _metadata(session, [name])
     (topic,) = answer.topics
-    return None if topic.error_code in _NOT_THERE else _usable(session, topic, answer.version)
+    return None if topic.error_code in _NOT_THERE else _usable(session, topic)
+
+
+def describe_those(session: Session, names: Sequence[str]) -> list[Topic] | None:
+    """The current topics of these names; None if one is gone, or may no longer be seen."""
+    topics = _metadata(session, names).topics if names else []
+    if any(topic.error_code in (*_NOT_THERE, errors.TopicAuthorizationFailedError.errno) for topic in topics):
+        return None
+    return [_usable(session, topic) for topic in topics]
 
 
 def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Topic]:
     """The topics with `regex` in their name, without internal ones; costs the metadata of all topics."""
     answer = _metadata(session, None)
     wanted = (topic for topic in answer.topics if not _ours(topic) and regex.search(topic.name))
-    return [_usable(session, topic, answer.version) for topic in wanted]
+    return [_usable(session, topic) for topic in wanted]
 
 
 def _ours(topic: Response) -> bool:
@@ -173,12 +182,13 @@ def _metadata(session: Session, names: Sequence[str] | None) -> Response:
     return session.manager.run(_answer, session.manager, request)
 
 
-def _usable(session: Session, topic: Response, version: int) -> Topic:
+def _usable(session: Session, topic: Response) -> Topic:
     _raise_on(topic.error_code, topic.name, None)
     for partition in topic.partitions:
         session.leaders[TopicPartition(topic.name, partition.partition_index)] = partition.leader_id
     numbers = sorted(partition.partition_index for partition in topic.partitions)
-    return Topic(topic.name, str(topic.topic_id) if version >= TOPIC_IDS_FROM else "", tuple(numbers))
+    found = str(topic.topic_id)
+    return Topic(topic.name, NO_ID if found in _NO_IDS else found, tuple(numbers))
 
 
 def _learn_leaders(session: Session, partitions: set[TopicPartition]) -> None:

@@ -84,7 +84,7 @@ def _place(session: Session) -> tuple[str, int, int] | None:
     if topic is None:
         return None
     first, last = look_up(session, ({_TP: EARLIEST}, {_TP: LATEST}), IsolationLevel.READ_UNCOMMITTED)
-    return topic.id or "-", first[_TP].offset, last[_TP].offset
+    return topic.id, first[_TP].offset, last[_TP].offset
 
 
 def _values(kafka: Mapping[str, object], start: int, end: int) -> dict[str, str]:

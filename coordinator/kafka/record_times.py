@@ -14,7 +14,7 @@ from kafka.errors import KafkaTimeoutError
 
 from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
-from coordinator.kafka.connection import open_client
+from coordinator.kafka.connection import ANSWER_BYTES_MAX, open_client
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 
@@ -28,6 +28,7 @@ _OURS: Mapping[str, object] = {
     "auto_offset_reset": "earliest",  # a deleted record has no time; the next one serves as well
     "allow_auto_create_topics": False,
     "max_partition_fetch_bytes": 64 * 1024,
+    "receive_message_max_bytes": ANSWER_BYTES_MAX,
 }
 
 

@@ -14,7 +14,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 
 from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
-from coordinator.kafka.connection import open_client, servers_of
+from coordinator.kafka.connection import ANSWER_BYTES_MAX, open_client, servers_of
 from coordinator.kafka.errors import explained
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
@@ -29,6 +29,7 @@ _OURS: Mapping[str, object] = {
     "auto_offset_reset": "earliest",  # retention may delete records meanwhile
     "allow_auto_create_topics": False,
     "max_poll_records": 5_000,
+    "receive_message_max_bytes": ANSWER_BYTES_MAX,
 }
 
 ConsumerRecord: TypeAlias = Any

@@ -24,9 +24,10 @@ from coordinator.ports import Log, Offsets, Proof, Store
 from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, Extents, parsed
-from coordinator.progress.mirror import GroupOffsets, entries, foundings, of_this_schema
+from coordinator.progress.mirror import GroupOffsets, entries, foundings, of_this_schema, plain
 from coordinator.progress.ownership import Facts, facts_below
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.quoting import VALUE, bounded
 from coordinator.replies import Acquired, Answer, Caller, Joined, Joining, Status
 from coordinator.reports.lane_lines import BatchLine, LaneReport
 from coordinator.reports.lane_report import Planned, lane_report
@@ -90,9 +91,9 @@ class World:
 
     # -- Kafka -------------------------------------------------------------------------------------
 
-    def topics(self) -> dict[str, Topic]:
-        """The subscribed topics now."""
-        return self.log.topics(self.subscription)
+    def topics(self, *, anew: bool = False) -> dict[str, Topic]:
+        """The subscribed topics now. `anew`: also those of a pattern that came since the last look at the cluster."""
+        return self.log.topics(self.subscription, quick=not anew)
 
     def other_topics(self, names: Sequence[str]) -> dict[str, Topic]:
         """Those of some topics that exist; the group may have members that subscribe to others than this one."""
@@ -130,9 +131,11 @@ class World:
     def group_offsets(self) -> GroupOffsets | None:
         """The offsets of Kafka's own group; None where access is denied.
 
-        A Kafka that does not answer is an error: not to know of a mirror would create the group anew.
+        A Kafka that does not answer is an error: not to know of a mirror would create the group anew. So is a name that
+        a share group has: there can be no mirror.
         """
         try:
+            self.log.must_hold_offsets(self.settings.group)
             return self.log.group_offsets(self.settings.group)
         except KafkaAccessError as error:
             _log.warning("Kafka's own group %s cannot be read: %s", self.settings.group, error)
@@ -168,6 +171,8 @@ class World:
                     break
                 before, written = (status.founding, status.reset, policy), now
                 allowed = self.log.commit_group_offsets(group, written, patient=False)
+            if allowed:
+                self._tell_overruled(plain(offsets), written)
             if allowed and (foreign := [tp for tp, f in foundings(offsets).items() if f != status.founding]):
                 self._drop_foreign([tp for tp in foreign if tp not in written], status.founding)
         except (CoopKafkaError, Verdict) as error:
@@ -176,6 +181,22 @@ class World:
         if not allowed:
             _log.warning("plain Kafka consumers live in group %s: stable offsets are not mirrored", group)
         return allowed
+
+    def _tell_overruled(self, others: Offsets, written: GroupOffsets) -> None:
+        """Offsets that another program committed, and that the mirror has replaced by other ones."""
+        found = [f"{tp} at {o}, here {written[tp][0]}" for tp, o in others.items() if written.get(tp, (o,))[0] != o]
+        if not found:
+            return
+        group = self.settings.group
+        why = f"another program committed offsets to Kafka's own group: {bounded(', '.join(sorted(found)), VALUE)}"
+        _log.warning(
+            "group %s: %s. They move nothing, and were replaced: the group's positions are in Redis. Remedy: to move "
+            "them, stop the queries of the group and run coop-kafka reset-offsets %s",
+            group,
+            why,
+            group,
+        )
+        self.store.reports.event("overruled", why)
 
     def _drop_foreign(self, partitions: Sequence[TopicPartition], founding: str) -> None:
         """Delete entries of an earlier group of this name: beside ours, they would contradict it after a loss."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
-from coordinator.member.founding import unreadable
+from coordinator.member.founding import copied, unreadable
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import mirrored_topics
 from coordinator.member.mirroring import mirror
@@ -16,6 +16,7 @@ from coordinator.member.proving import Proofs, proofs_of
 from coordinator.member.requests import (
     Claim,
     CreatePositions,
+    Event,
     Log,
     ReadGroupOffsets,
     ReadStable,
@@ -42,20 +43,25 @@ def first_positions(state: State, seen: Seen, call: Call) -> Decision:
         raise unreadable(group)
     if loss := _loss(state, status, offsets, seen):
         return Decision(replace(state, life=replace(state.life, verdict=loss)), (), LookAgain())
+    if status is None and (others := mirroring.of_other_topics(offsets, state.log.topics)):
+        topic = min(others)
+        raise copied(group, topic, others[topic], state.log.topics[topic].id)
     offsets = mirroring.usable(offsets, state.log.topics)
     offsets = mirroring.of_founding(offsets, status.founding) if status else offsets
     known = seen.of(ReadStable(tuple(status.topics))) if status else {}
-    warnings = _unused_start({tp.topic for tp in (*known, *offsets)}, state, call)
+    there = {tp: offset for tp, (offset, _) in offsets.items()}
+    warnings = _reads_on({**there, **known}, status, state, call)
     new = [tp for tp in state.log.partitions if tp not in known]
     if new or not status:
         known_topics = {tp.topic for tp in known} | (status.topics.keys() if status else set())
         wished = _wished(new, known_topics, seen, call)
-        first = {tp: offsets[tp][0] if tp in offsets else position for tp, position in wished.items()}
+        first = {tp: there.get(tp, position) for tp, position in wished.items()}
         founding = seen.of(creation(state, first, call, create=status is None))
         state = replace(state, life=replace(state.life, founding=founding))
     elif status:
         state = replace(state, life=replace(state.life, founding=status.founding))
-    if any(tp not in offsets for tp in state.log.partitions):
+    ours = mirroring.mirrored(offsets, state.log.topics)
+    if any(tp not in ours for tp in state.log.partitions):
         state = mirror(state, seen)
     return Decision(replace(state, shown=replace(state.shown, start_used=True)), warnings, Return(None))
 
@@ -74,17 +80,21 @@ def _loss(state: State, status: Status | None, offsets: mirroring.GroupOffsets, 
     return None
 
 
-def _unused_start(topics: Collection[str], state: State, call: Call) -> tuple[Request[bool], ...]:
-    """One log line if the starting option has no effect, because the group has positions."""
-    settings, held = call.setup.settings, sorted(set(topics) & state.log.topics.keys())
-    if state.shown.start_used or settings.starting_option is None or not held:
+def _reads_on(positions: Positions, status: Status | None, state: State, call: Call) -> tuple[Request[bool], ...]:
+    """One log line and an event if a query without a checkpoint begins in a group that has positions."""
+    group, option = call.setup.settings.group, call.setup.settings.starting_option
+    held = [f"{tp} at {offset}" for tp, offset in sorted(positions.items()) if tp.topic in state.log.topics]
+    if state.shown.start_used or not held:
         return ()
+    unused = f"; option {option} is not used" if option else ""
+    why = f"a query without a checkpoint reads on where the group stands: {bounded(', '.join(held), VALUE)}{unused}"
     return (
         Log(
-            f"option {settings.starting_option} is not used: group {settings.group} has positions in "
-            f"{bounded(', '.join(held), VALUE)}. Remedy: to move the group, stop its queries and run coop-kafka "
-            "reset-offsets; to read from another start beside it, use another group."
+            f"group {group}: {why}. Remedy: to read all records again, as for a full refresh, stop the queries of the "
+            f"group and run coop-kafka reset-offsets {group} --all-topics --to-earliest --execute before the start; to "
+            "read from another start beside it, use another group."
         ),
+        *((Event("continue", why),) if status else ()),  # the event of a new group names its positions
     )
 
 

@@ -2,6 +2,7 @@
 
 REPLACED   Redis holds another group than this member knows: the query ends     `replaced`
 mirror     names the founding that its offsets are of                           `of_proofs`
+           of another topic id, and no group in Redis: copied, or of before     `copied`
 no right   to read the mirror: nobody knows whether it proves a group           `unreadable`
 """
 
@@ -44,6 +45,17 @@ def another(group: str, mine: str, there: str) -> StateLostError:
         "to go on in the group of now, start this query with a new checkpointLocation and an output of its own; to go "
         "on from its checkpoint instead, stop all queries of the group, run coop-kafka delete, then start this one "
         "first",
+    )
+
+
+def copied(group: str, topic: str, there: str, here: str) -> StateLostError:
+    """The error of a query that would create a group beside offsets of coop-kafka, of a topic with another id."""
+    return StateLostError(
+        f"Redis holds no group {group!r}, and Kafka's group of that name has offsets that coop-kafka wrote, of another "
+        f"topic {topic!r} (topic id {there}, here {here}): they were copied from another cluster, or the topic was "
+        "created again since",
+        f"to begin at copied offsets, run coop-kafka import {group} --from kafka-group:{group} --execute, then start "
+        "this query; if the topic was created again, run coop-kafka delete first: the offsets are not of its records",
     )
 
 

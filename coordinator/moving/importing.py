@@ -48,7 +48,11 @@ class Importer:
         self._log, self._group, self._store = log, group, OperatorVerbs.of_group(client, group)
 
     def plan(self, done: Sequence[Done]) -> Import:
-        """The places, nearest to `done` in the logs of now. Raises `UnknownTopicError`, `GroupExistsError`."""
+        """The places, nearest to `done` in the logs of now.
+
+        Raises `UnknownTopicError`, `GroupExistsError`, `GroupTypeError`.
+        """
+        self._log.must_hold_offsets(self._group)
         if self._store.exists():
             raise _exists(self._group)
         topics = existing(self._log, {d.tp.topic for d in done})

@@ -61,6 +61,7 @@ def _of_parallel_consumer(name: str, cluster: Cluster) -> Found:
 def _commits(name: str, cluster: Cluster) -> Mapping[TopicPartition, tuple[int, str]]:
     commits = cluster.log.group_offsets(name)
     if not commits:
+        cluster.log.must_hold_offsets(name)
         raise UnknownGroupError(f"Kafka has no offsets of a group {name!r}")
     return commits
 

@@ -16,7 +16,7 @@ from coordinator.errors import DataLossError
 from coordinator.progress.leader_epochs import Extent, Extents
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.subscription import Bounds, Topic, TopicPartition
+from coordinator.subscription import NO_ID, Bounds, Topic, TopicPartition
 
 LOW_MS = 10_000
 """How long a log end that is too low is looked at again before records count as lost.
@@ -33,6 +33,12 @@ BEYOND_REMEDY = (
     "nothing was committed; the log was cut, or the checkpoint is damaged or of another cluster: start the query with"
     " a new checkpointLocation and a new output, the group's positions stay in Redis; or move positions with"
     " coop-kafka reset-offsets; or set failOnDataLoss=false, which ignores the checkpoint for this partition"
+)
+
+IDS_REMEDY = (
+    "no position was moved; if it is the same topic, and brokers were upgraded: stop the queries, coop-kafka export to"
+    " another group, coop-kafka delete, coop-kafka import from that group, and a new checkpointLocation; otherwise"
+    " set failOnDataLoss=false, which reads the topic from its beginning"
 )
 
 
@@ -78,7 +84,13 @@ class Recreated:
     found: str
 
     def __str__(self) -> str:
+        if NO_ID in (self.recorded, self.found):
+            return f"topic {self.topic!r} {self._ids}, so it may be another topic"
         return f"topic {self.topic!r} was deleted and created again (topic id {self.recorded}, now {self.found})"
+
+    @property
+    def _ids(self) -> str:
+        return "had no topic id and has one now" if self.recorded == NO_ID else "had a topic id and has none now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +190,13 @@ def further(offset: StreamOffset, bounds: Mapping[TopicPartition, Bounds]) -> di
 
 def error(loss: Loss | Deleted | Beyond) -> DataLossError:
     """The error of a loss, for failOnDataLoss=true."""
-    return DataLossError(str(loss), BEYOND_REMEDY if isinstance(loss, Beyond) else REMEDY)
+    match loss:
+        case Beyond():
+            return DataLossError(str(loss), BEYOND_REMEDY)
+        case Recreated(recorded=had, found=has) if NO_ID in (had, has):
+            return DataLossError(str(loss), IDS_REMEDY)
+        case _:
+            return DataLossError(str(loss), REMEDY)
 
 
 def moved(

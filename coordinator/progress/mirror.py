@@ -14,11 +14,12 @@ from coordinator.errors import StateFormatError
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, Extents
 from coordinator.progress.ownership import Facts
+from coordinator.quoting import quoted
 from coordinator.ranges import HASH_MAX
 from coordinator.subscription import Topic, TopicPartition
 
 SCHEMA = "1"  # rule: schema-number
-_OF_ANY_SCHEMA = re.compile(r"coop-kafka v(\w+) ")
+_OF_ANY_SCHEMA = re.compile(r"coop-kafka v(\w+) .*")
 _GROWTH, _EPOCH = r"(?: growth=(\d+)-(\d+)@(~?\d+)-(\d+))?", r"(?: epoch=(\d+))?"
 _POLICY, _FOUNDING = r"(?: commit=(true|false) fetch=(true|false))?", r"(?: founding=([0-9a-f]+))?"
 _METADATA = re.compile(rf"coop-kafka v{SCHEMA} reset=(\d+) topic=(\S+){_GROWTH}{_EPOCH}{_POLICY}{_FOUNDING}")
@@ -119,21 +120,32 @@ def outgrown(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> Iterator[tup
 
 
 def of_this_schema(offsets: GroupOffsets, group: str) -> GroupOffsets:
-    """Kafka's group offsets; `StateFormatError` if coop-kafka wrote one in another schema, which may prove more."""
+    """Kafka's group offsets; `StateFormatError` if coop-kafka wrote one in another form, which may prove more."""
     for tp, (_, metadata) in sorted(offsets.items()):
-        found = _OF_ANY_SCHEMA.match(metadata)
-        if found and found[1] != SCHEMA:
+        found = _OF_ANY_SCHEMA.fullmatch(metadata)
+        if found and not _METADATA.fullmatch(metadata):
             raise StateFormatError(
                 f"Kafka's group {group!r} holds an offset of {tp} in schema {found[1]!r} of the mirror, "
-                f"this coop-kafka reads schema {SCHEMA!r}",
+                f"this coop-kafka reads schema {SCHEMA!r} as it writes it: {quoted(metadata)}",
                 "use the version of coop-kafka that wrote it, or delete Kafka's group of that name",
             )
     return offsets
 
 
+def of_other_topics(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[str, str]:
+    """The topics that have another id in entries of coop-kafka, with that id."""
+    parsed = ((tp.topic, _METADATA.fullmatch(metadata)) for tp, (_, metadata) in sorted(offsets.items()))
+    return {name: m[2] for name, m in parsed if m and name in topics and m[2] != topics[name].id}
+
+
 def is_mirror(offsets: GroupOffsets) -> bool:
     """Whether coop-kafka wrote any of Kafka's group offsets."""
     return any(_METADATA.fullmatch(metadata) for _, metadata in offsets.values())
+
+
+def plain(offsets: GroupOffsets) -> dict[TopicPartition, int]:
+    """The offsets that another program has committed."""
+    return {tp: offset for tp, (offset, metadata) in offsets.items() if not _METADATA.fullmatch(metadata)}
 
 
 def latest_reset(offsets: GroupOffsets) -> int:

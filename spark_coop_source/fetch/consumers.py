@@ -11,7 +11,7 @@ from kafka import TopicPartition as KafkaTopicPartition
 
 from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
-from coordinator.kafka.connection import open_client
+from coordinator.kafka.connection import ANSWER_BYTES_MAX, open_client
 from coordinator.subscription import TopicPartition
 from spark_coop_source.fetch import large_reads, raw_batches
 from spark_coop_source.fetch.idle_clients import IdleClients, key_of
@@ -24,8 +24,10 @@ OURS: Mapping[str, object] = {
     "enable_auto_commit": False,
     "auto_offset_reset": "none",
     "allow_auto_create_topics": False,
+    "receive_message_max_bytes": ANSWER_BYTES_MAX,
 }
-"""Settings that the promises need: only this project sets positions, and no offset is replaced silently."""
+"""Settings that the promises need: only this project sets positions, no offset is replaced silently, and no record is
+too large to come."""
 
 UNLESS_SET: Mapping[str, object] = {
     "max_poll_records": 65_536,

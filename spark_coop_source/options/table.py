@@ -34,7 +34,9 @@ SUBSCRIBE = Option(
 )  # fmt: skip
 SUBSCRIBE_PATTERN = Option(
     "subscribePattern", TopicPattern(), Section.WHAT, _BOTH,
-    "All topics whose name contains a match (use `^...$` for the whole name), including topics created later.",
+    "All topics whose name contains a match (use `^...$` for the whole name), including topics created later. In a "
+    "cluster with many thousands of topics a query finds a new one after some seconds: it looks for new topics for at "
+    "most a fortieth of the time.",
 )  # fmt: skip
 ASSIGN = Option(
     "assign", Assignment(), Section.WHAT, _BOTH,

@@ -13,7 +13,7 @@ from coordinator.errors import StateFormatError
     [
         (identifiers.topic, "orders.v1_a-b"),
         (identifiers.topic, "t" * 249),
-        (identifiers.topic_id, ""),
+        (identifiers.topic_id, "-"),
         (identifiers.topic_id, "4fVqJ0hYQ7u_-x"),
         (identifiers.member, "m-7f31c0de"),
         (identifiers.lane_epoch, "9c41ab03.17"),

@@ -33,9 +33,18 @@ def forget(bootstrap: str, group: str) -> None:
 
 def described(bootstrap: str, group: str) -> list[list[str]]:
     """The rows of the table of `kafka-consumer-groups --describe`, the Java class itself."""
+    return _rows(bootstrap, group, "--describe")
+
+
+def reset_to_earliest(bootstrap: str, group: str, topic: str) -> None:
+    """The same tool resets the offsets of a topic."""
+    assert _rows(bootstrap, group, "--reset-offsets", "--to-earliest", "--topic", topic, "--execute")
+
+
+def _rows(bootstrap: str, group: str, *arguments: str) -> list[list[str]]:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     command = [java, "-cp", str(BROKER.folder / "*"), "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"]
-    command += ["--bootstrap-server", bootstrap, "--describe", "--group", group]
+    command += ["--bootstrap-server", bootstrap, "--group", group, *arguments]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True)
     return [line.split() for line in done.stdout.splitlines() if line.startswith(group)]

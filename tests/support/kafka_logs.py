@@ -37,8 +37,8 @@ class Through:
 
     log: Log
 
-    def topics(self, subscription: Subscription) -> dict[str, Topic]:
-        return self.log.topics(subscription)
+    def topics(self, subscription: Subscription, *, quick: bool = False) -> dict[str, Topic]:
+        return self.log.topics(subscription, quick=quick)
 
     def bounds(
         self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
@@ -67,6 +67,9 @@ class Through:
 
     def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
         return self.log.leader_racks(topics)
+
+    def must_hold_offsets(self, group: str) -> None:
+        self.log.must_hold_offsets(group)
 
     def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
         return self.log.group_offsets(group, patient=patient)

@@ -3,6 +3,7 @@
 from mutants import (
     of_assignors,
     of_audits,
+    of_clusters,
     of_commits,
     of_dead_letters,
     of_early_ends,
@@ -47,6 +48,7 @@ FAULTS = (
     *of_members.FAULTS,
     *of_assignors.FAULTS,
     *of_audits.FAULTS,
+    *of_clusters.FAULTS,
     *of_pinned.FAULTS,
     *of_policies.FAULTS,
     *of_service.FAULTS,

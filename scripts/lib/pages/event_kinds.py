@@ -39,6 +39,12 @@ EVENT_KINDS = (
         "the caller that finds it",
     ),
     EventKind(
+        "continue",
+        "A query without a checkpoint began in a group that has positions, and reads on from these.",
+        "nothing, if a query was added; to read all records again, as for a full refresh, stop the queries of the "
+        "group and use `coop-kafka reset-offsets GROUP --all-topics --to-earliest`",
+    ),
+    EventKind(
         "deferred",
         "The user's function failed on records of keys. Each key waits at its record, and is tried again later.",
         "look at the error: `coop-kafka failing` shows it. The other keys go on",
@@ -107,6 +113,12 @@ EVENT_KINDS = (
         "ordering",
         "A member changed the ordering of the group. Every lane epoch of the former ordering is void.",
         writer="the member that joined",
+    ),
+    EventKind(
+        "overruled",
+        "Another program, such as `kafka-consumer-groups --reset-offsets`, committed offsets to Kafka's group of that "
+        "name. They moved nothing, and the mirror replaced them.",
+        "to move positions, stop the queries and use `coop-kafka reset-offsets`",
     ),
     EventKind(
         "parked",

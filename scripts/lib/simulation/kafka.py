@@ -188,7 +188,7 @@ class SimulatedLog:
     def __init__(self, kafka: SimulatedKafka, turn: Callable[..., None], *, committed: bool = False) -> None:
         self._kafka, self._turn, self._committed = kafka, turn, committed
 
-    def topics(self, subscription: Subscription) -> dict[str, Topic]:
+    def topics(self, subscription: Subscription, *, quick: bool = False) -> dict[str, Topic]:
         """The topics with their partitions; for `Assigned` with the assigned ones only."""
         self._turn()
         read = subscription.partitions if isinstance(subscription, Assigned) else self._kafka.logs
@@ -254,6 +254,9 @@ class SimulatedLog:
         return (
             (f"id-p {len(changes)}", {k: v for change in changes for k, v in change.items()}) if changes else ("", {})
         )
+
+    def must_hold_offsets(self, _: str) -> None:
+        """The name is free."""
 
     def group_offsets(self, _: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
         """The mirror's offsets."""

@@ -20,9 +20,9 @@ class Behind(Through):
     held: bool = False
     last_topics: dict[str, Topic] = field(default_factory=dict)
 
-    def topics(self, subscription: Subscription) -> dict[str, Topic]:
+    def topics(self, subscription: Subscription, *, quick: bool = False) -> dict[str, Topic]:
         if not self.held:
-            self.last_topics = self.log.topics(subscription)
+            self.last_topics = self.log.topics(subscription, quick=quick)
         return self.last_topics
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.errors import StateFormatError
+from coordinator.errors import StateFormatError, StateLostError
 from coordinator.group_state import KnownTopic
 from coordinator.member.decision import Decision, LookAgain, Return
 from coordinator.member.first_positions import first_positions
@@ -13,6 +13,7 @@ from coordinator.member.kinds import Request
 from coordinator.member.owning import follow
 from coordinator.member.requests import (
     CreatePositions,
+    Event,
     Log,
     LookAtGroup,
     Mirror,
@@ -58,6 +59,17 @@ FOUNDING = ""
 """Of the group, where it decides nothing."""
 
 
+def reads_on(at: int = 42, unused: str = "") -> tuple[Request[Any], ...]:
+    """The line and the event of a query without a checkpoint in a group with positions."""
+    why = f"a query without a checkpoint reads on where the group stands: orders-0 at {at}{unused}"
+    remedy = (
+        "to read all records again, as for a full refresh, stop the queries of the group and run coop-kafka "
+        "reset-offsets g --all-topics --to-earliest --execute before the start; to read from another start beside it, "
+        "use another group."
+    )
+    return Log(f"group g: {why}. Remedy: {remedy}"), Event("continue", why)
+
+
 def status(topics: int = 1, reset: int = 0) -> Status:
     """A group that knows `orders` with so many partitions, or no topic."""
     return Status(reset, {"orders": KnownTopic("id-1", topics)} if topics else {})
@@ -91,8 +103,9 @@ def test_a_new_group_beside_offsets_of_a_plain_consumer__begin_at_these() -> Non
         (ReadStatus(), None),
         (ResolveOffsets(Latest(), (TP,)), {TP: 100}),
         (CreatePositions({"orders": ORDERS}, {TP: 42}, GRACE_MS, create=True), FOUNDING),
+        MIRROR,
     )
-    assert decision == Decision(shown(NEW), (), Return(None))
+    assert decision == Decision(shown(NEW, mirrored=Mirrored()), reads_on()[:1], Return(None))
 
 
 def test_a_mirror_without_a_group_in_redis__a_loss_and_never_a_new_group() -> None:
@@ -122,11 +135,11 @@ def test_a_mirror_of_a_later_reset_than_redis_knows__a_loss() -> None:
     assert decision == Decision(joined(life=replace(FRESH, verdict=lost)), (), LookAgain())
 
 
-def test_a_mirror_of_a_topic_that_was_recreated__proves_no_group() -> None:
+def test_a_mirror_of_another_topic_id__is_no_new_group_and_no_proof() -> None:
     state = joined(life=FRESH, log=replace(LOG, topics={"orders": RECREATED}))
     old = (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")})
-    asked = ResolveOffsets(Latest(), (TP,))
-    assert decided(first_positions, state, call(), old, (ReadStatus(), None)) == asks(state, asked)
+    refused = fails(StateLostError, "another topic 'orders' (topic id id-1, here id-2)")
+    assert decided(first_positions, state, call(), old, (ReadStatus(), None)) == Decision(state, (), refused)
 
 
 def test_all_partitions_have_positions_and_a_mirror__change_nothing() -> None:
@@ -138,7 +151,7 @@ def test_all_partitions_have_positions_and_a_mirror__change_nothing() -> None:
         (ReadStatus(), status()),
         (ReadStable(("orders",)), {TP: 42}),
     )
-    assert decision == Decision(shown(NEW), (), Return(None))
+    assert decision == Decision(shown(NEW), reads_on(), Return(None))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +173,7 @@ def test_no_mirror_yet__write_it(answer: bool | None, then: Mirrored) -> None:
         (ReadStable(("orders",)), {TP: 42}),
         (Mirror((TP,), ("orders",)), answer),
     )
-    assert decision == Decision(shown(state, mirrored=then), (), Return(None))
+    assert decision == Decision(shown(state, mirrored=then), reads_on(), Return(None))
 
 
 def test_a_topic_that_the_group_has_read_has_grown__new_partitions_begin_at_earliest() -> None:
@@ -174,6 +187,7 @@ def test_a_topic_that_the_group_has_read_has_grown__new_partitions_begin_at_earl
         (ReadStable(("orders",)), {TP: 42}),
         (ResolveOffsets(Earliest(), (TP1,)), {TP1: 0}),
         (CreatePositions({"orders": GROWN}, {TP1: 7}, GRACE_MS), FOUNDING),
+        (Mirror((TP, TP1), ("orders",)), True),
     )
     assert decision.outcome == Return(None)
 
@@ -189,6 +203,7 @@ def test_a_topic_that_is_new_to_the_group__the_starting_offsets_for_its_partitio
         (ReadStable(("other",)), {TopicPartition("other", 0): 3}),
         (ResolveOffsets(AtOffsets({TP: 5}), (TP,)), {TP: 5}),
         (CreatePositions({"orders": ORDERS}, {TP: 42}, GRACE_MS), FOUNDING),
+        MIRROR,
     )
     assert decision.outcome == Return(None)
 
@@ -211,34 +226,34 @@ def test_partitions_of_assign__a_growth_is_recorded_too() -> None:
         (ReadStatus(), None),
         (ResolveOffsets(Latest(), (TP,)), {TP: 100}),
         (CreatePositions({"orders": ORDERS}, {TP: 42}, GRACE_MS, create=True), FOUNDING),
+        MIRROR,
     )
     assert decision.outcome == Return(None)
 
 
-NOT_USED = Log(
-    "option startingOffsets is not used: group g has positions in orders. Remedy: to move the group, stop its queries "
-    "and run coop-kafka reset-offsets; to read from another start beside it, use another group."
-)
-
-
 @pytest.mark.parametrize(
-    ("before", "warnings"),
+    ("before", "option", "notices"),
     [
-        pytest.param(Shown(), (NOT_USED,), id="first"),
-        pytest.param(Shown(start_used=True), (), id="once only"),
+        pytest.param(Shown(), None, reads_on(), id="first"),
+        pytest.param(
+            Shown(), "startingOffsets", reads_on(unused="; option startingOffsets is not used"), id="the user's start"
+        ),
+        pytest.param(Shown(start_used=True), None, (), id="once only"),
     ],
 )
-def test_the_users_start_does_not_count__warn(before: Shown, warnings: tuple[Request[Any], ...]) -> None:
+def test_a_query_without_a_checkpoint_in_a_group_with_positions__say_where_it_reads_on(
+    before: Shown, option: str | None, notices: tuple[Request[Any], ...]
+) -> None:
     state = replace(NEW, shown=before)
     decision = decided(
         first_positions,
         state,
-        call(starting_option="startingOffsets"),
-        (ReadGroupOffsets(), {TP: (42, "")}),
+        call(starting_option=option),
+        (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")}),
         (ReadStatus(), status()),
         (ReadStable(("orders",)), {TP: 42}),
     )
-    assert decision == Decision(shown(state), warnings, Return(None))
+    assert decision == Decision(shown(state), notices, Return(None))
 
 
 def test_the_group_has_positions_of_other_topics_only__no_warning() -> None:

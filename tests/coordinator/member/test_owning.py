@@ -151,12 +151,12 @@ MORE = look({TP: (WHOLE,), TP1: (WHOLE,)})
 
 def test_assigned_a_partition_that_is_new_to_this_member__ask_kafka_at_once() -> None:
     state = joined(owning=owning())
-    decision = decided(follow, state, call(), (LookAtGroup(), MORE), (ReadTopics(), {"orders": GROWN}))
+    decision = decided(follow, state, call(), (LookAtGroup(), MORE), (ReadTopics(anew=True), {"orders": GROWN}))
     assert decision == asks(state, ReadStable(("orders",)))
 
 
 def test_a_partition_that_kafka_does_not_know_yet__is_left_out_and_not_asked_for_again() -> None:
-    answers = (LookAtGroup(), MORE), (ReadTopics(), {"orders": ORDERS})
+    answers = (LookAtGroup(), MORE), (ReadTopics(anew=True), {"orders": ORDERS})
     decision = decided(follow, joined(owning=owning()), call(), *answers)
     then = joined(log=replace(LOG, beginnings=None), owning=looked(owning(), asked_for=frozenset({TP1})))
     assert decision == Decision(then)

@@ -1,15 +1,14 @@
 """`coop-kafka import`: a group begins where another consumer has stopped. With real servers and Spark."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import AcknowledgeType, ShareConsumer
+from confluent_kafka import AcknowledgeType
 from kafka import KafkaAdminClient, KafkaConsumer
-from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.structs import OffsetAndMetadata
 from kafka.structs import TopicPartition as KafkaPartition
 from pyspark.sql import SparkSession
@@ -18,6 +17,7 @@ import kafka_groups
 from command_runs import Run
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import last_events
+from share_groups import share
 from streams import Stream, keyed, sent
 from topics import Kafka
 from verdict import judge, require_good
@@ -112,24 +112,6 @@ def test_a_share_group_is_moved_over(
     reader = stream(spark, kafka, redis_url, topic, group, tmp_path)
     reader.run()
     assert reader.sink.offsets == sorted({*range(20)} - accepted - rejected)
-
-
-def share(kafka: Kafka, group: str, topic: str, answers: Mapping[int, AcknowledgeType], count: int) -> None:
-    """Read `count` records as a share consumer, answer for some of them, release the others, and leave."""
-    earliest = ConfigResource(ConfigResourceType.GROUP, group, configs={"share.auto.offset.reset": "earliest"})
-    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap)) as admin:
-        admin.alter_configs([earliest])
-    settings = {"bootstrap.servers": kafka.bootstrap, "group.id": group, "share.acknowledgement.mode": "explicit"}
-    with closing(ShareConsumer(settings)) as consumer:
-        consumer.subscribe([topic])
-        seen = set[int]()
-        while len(seen) < count:
-            for message in consumer.poll(1.0):
-                assert message.error() is None, message.error()
-                offset = int(str(message.offset()))
-                seen.add(offset)
-                consumer.acknowledge(message, answers.get(offset, AcknowledgeType.RELEASE))
-            consumer.commit_sync()
 
 
 @pytest.fixture

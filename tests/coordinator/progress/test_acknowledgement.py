@@ -78,7 +78,7 @@ def test_any_group_can_be_named(group: str) -> None:
 
 
 def test_a_broker_without_topic_ids() -> None:
-    assert Acknowledgement.parse(sealed(strip(topic_id="").head, 1, 2))[0].topic_id == ""
+    assert Acknowledgement.parse(sealed(strip(topic_id="-").head, 1, 2))[0].topic_id == "-"
 
 
 @given(st.data())

@@ -81,6 +81,11 @@ def test_an_entry_of_another_schema_is_refused_by_name(schema: str) -> None:
         of_this_schema(other, "g")
 
 
+def test_a_text_that_only_begins_like_ours_is_refused_by_name() -> None:
+    with pytest.raises(StateFormatError, match=r"in schema '1' of the mirror.*topic=id-1 and more"):
+        of_this_schema({TP: LIKE_OURS}, "g")
+
+
 def test_entries_of_this_schema_and_of_plain_consumers_are_accepted() -> None:
     offsets = {TP: OURS, OTHER: PLAIN, STRANGE: (3, "coop-kafka is what I use")}
     assert of_this_schema(offsets, "g") == offsets

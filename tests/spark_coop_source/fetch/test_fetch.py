@@ -8,6 +8,7 @@ import pytest
 from kafka import TopicPartition
 
 from coordinator.errors import FetchTimeoutError, KafkaUnavailableError
+from coordinator.kafka.record_times import first_times
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition as OurTopicPartition
 from log_fixtures import compacted_log, end, everything, produce_large
@@ -44,6 +45,23 @@ def numbers(kafka: Kafka) -> str:
 )
 def test_a_stretch_is_exactly_its_offsets(kafka: Kafka, numbers: str, start: int, until: int) -> None:
     assert fetched(kafka, numbers, start, until) == list(range(start, until))
+
+
+def test_a_record_of_a_hundred_megabytes_comes_with_those_around_it(kafka: Kafka) -> None:
+    """kafka-python alone refuses an answer of that size, and asks for it again for ever."""
+    topic = kafka.create_topic("huge", config={"max.message.bytes": "104000000"})
+    kafka.produce(topic, [Record(b"v")] * 2)
+    produce_large(kafka, topic, b"k", 101_000_000)
+    kafka.produce(topic, [Record(b"v")])
+    assert fetched(kafka, topic, 0, 4) == [0, 1, 2, 3]
+    (chunk,) = chunks(kafka, topic, 2, 3)
+    assert chunk.payload >= 101_000_000
+    assert first_times({"bootstrap_servers": kafka.bootstrap}, {OurTopicPartition(topic, 0): OffsetRange(2, 4)})
+
+
+@pytest.mark.parametrize("version", [(2, 7), (2, 1)])
+def test_a_broker_without_topic_ids_is_read_by_name(kafka: Kafka, numbers: str, version: tuple[int, int]) -> None:
+    assert fetched(kafka, numbers, 37, 61, api_version=version) == list(range(37, 61))
 
 
 def test_the_user_may_set_the_number_of_records_per_poll(kafka: Kafka, numbers: str) -> None:

@@ -1,0 +1,120 @@
+"""Faults with Kafka clusters that differ from the one before: without topic ids, a replica, a group of another type."""
+
+from mutants.fault import Edit, Fault
+
+_WITHOUT_IDS = ("tests/coordinator/member/test_no_topic_ids.py",)
+_COPIED = ("tests/coordinator/member/test_copied_offsets.py", "tests/coordinator/member/test_first_positions.py")
+_TAKEN = ("tests/coordinator/member/test_taken_names.py",)
+_FETCH = ("tests/spark_coop_source/fetch/test_fetch.py",)
+_MATCHING, _MATCHES = "coordinator/kafka/matching.py", ("tests/coordinator/kafka/test_matching.py",)
+_OVERRULED = ("tests/coordinator/member/test_overruled_wishes.py",)
+_MIRROR = ("tests/coordinator/progress/test_mirror.py",)
+
+FAULTS = (
+    Fault(
+        "a broker without topic ids makes texts that no reader takes",
+        (
+            Edit(
+                "coordinator/kafka/offsets.py",
+                "NO_ID if found in _NO_IDS else found",
+                '"" if found in _NO_IDS else found',
+            ),
+        ),
+        _WITHOUT_IDS,
+    ),
+    Fault(
+        "a broker without topic ids is not mentioned",
+        (Edit("coordinator/kafka/log.py", "        self._warn_without_ids(topics)\n", ""),),
+        _WITHOUT_IDS,
+    ),
+    Fault(
+        "offsets copied from another cluster are no group, and no reason to stop",
+        (Edit("coordinator/member/first_positions.py", "if status is None and (others :=", "if False and (others :="),),
+        _COPIED,
+    ),
+    Fault(
+        "a text of ours that cannot be read counts as a plain consumer's",
+        (
+            Edit(
+                "coordinator/progress/mirror.py",
+                "if found and not _METADATA",
+                "if found and found[1] != SCHEMA and not _METADATA",
+            ),
+        ),
+        _MIRROR,
+    ),
+    Fault(
+        "a query starts under the name of a share group",
+        (Edit("coordinator/member/apply.py", "            self.log.must_hold_offsets(self.settings.group)\n", ""),),
+        _TAKEN,
+    ),
+    Fault(
+        "an import takes the name of a share group",
+        (Edit("coordinator/moving/importing.py", "        self._log.must_hold_offsets(self._group)\n", ""),),
+        _TAKEN,
+    ),
+    Fault(
+        "offsets that Kafka's own tool has set are replaced without a word",
+        (
+            Edit(
+                "coordinator/member/apply.py",
+                "                self._tell_overruled(plain(offsets), written)\n",
+                "                pass\n",
+            ),
+        ),
+        _OVERRULED,
+    ),
+    Fault(
+        "offsets of a consumer that a group took over stay in Kafka until positions move",
+        (Edit("coordinator/member/first_positions.py", "if any(tp not in ours for", "if any(tp not in offsets for"),),
+        _OVERRULED,
+    ),
+    Fault(
+        "a full refresh reads only new records, without a word",
+        (
+            Edit(
+                "coordinator/member/first_positions.py",
+                "if state.shown.start_used or not held:",
+                "if not option or not held:",
+            ),
+        ),
+        _OVERRULED,
+    ),
+    Fault(
+        "a record of a hundred megabytes is asked for again and again",
+        (
+            Edit(
+                "spark_coop_source/fetch/consumers.py",
+                '    "receive_message_max_bytes": ANSWER_BYTES_MAX,\n',
+                "",
+            ),
+        ),
+        _FETCH,
+    ),
+    Fault(
+        "a pattern asks for all topics of the cluster each time",
+        (Edit(_MATCHING, "if quick and last.regex", "if False and last.regex"),),
+        _MATCHES,
+    ),
+    Fault(
+        "a look at a large cluster comes as often as one at a small cluster",
+        (Edit(_MATCHING, "max(LEAST_S, (now - begin) / SHARE)", "LEAST_S"),),
+        _MATCHES,
+    ),
+    Fault(
+        "a topic of a pattern that is gone stays until the next look at the cluster",
+        (
+            Edit(
+                _MATCHING,
+                "            if known is not None:\n                return known",
+                "            return known or []",
+            ),
+        ),
+        _MATCHES,
+    ),
+    Fault(
+        "new topics of a pattern are never seen",
+        (Edit(_MATCHING, " and self._clock() < last.until", ""),),
+        _MATCHES,
+    ),
+)

@@ -1,0 +1,69 @@
+"""What an operator wished and a group does not do: a log line and an event say so, and name what does it."""
+
+import pytest
+
+import kafka_groups
+from coordinator.offset_spec import Earliest, Latest
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.events import last_events
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition
+from group_services import Group, batches, read, records, run, subscribed
+from streams import keyed
+
+
+def whys(members: Group, kind: str) -> list[str]:
+    return [event.why for event in last_events(members.client, members.name, 1_000) if event.kind == kind]
+
+
+def lines(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
+    return [r.message for r in caplog.records if word in r.message and r.name.startswith("coordinator.")]
+
+
+def test_a_reset_by_kafkas_own_tool_moves_nothing_and_is_named(
+    members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
+) -> None:
+    end = run(members, subscribed(tp))
+    kafka_groups.reset_to_earliest(members.kafka.bootstrap, members.name, tp.topic)
+    assert not lines(caplog, "another program")
+    service = members.service(subscribed(tp))
+    service.set_targets()
+    assert not [*batches(service, end)], "the checkpoint and Redis count"
+    service.leave()
+    assert kafka_groups.committed(members.kafka.bootstrap, members.name, tp.topic) == {0: 5}
+    (line,) = lines(caplog, "another program")
+    (why,) = whys(members, "overruled")
+    assert f"{tp} at 0, here 5" in why
+    assert f"{tp} at 0, here 5" in line
+    assert f"coop-kafka reset-offsets {members.name}" in line
+
+
+def test_offsets_that_a_new_group_took_over_are_not_overruled(
+    members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
+) -> None:
+    kafka_groups.commit(members.kafka.bootstrap, members.name, tp.topic, {0: 2})
+    run(members, subscribed(tp))
+    assert (lines(caplog, "another program"), whys(members, "overruled")) == ([], [])
+    assert kafka_groups.committed(members.kafka.bootstrap, members.name, tp.topic) == {0: 5}
+
+
+@pytest.mark.parametrize("option", [None, "startingOffsets"])
+def test_a_new_checkpoint_of_a_group_that_has_read_says_where_it_begins(
+    members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture, option: str | None
+) -> None:
+    """As in a full refresh of a pipeline's table."""
+    run(members, subscribed(tp))
+    assert (lines(caplog, "reads on"), whys(members, "continue")) == ([], [])
+    members.kafka.produce(tp.topic, keyed(3))
+    settings = GroupSettings(members.name, capacity=2, session_ms=500, starting_option=option)
+    service = members.service(subscribed(tp), Earliest() if option else Latest(), settings=settings)
+    service.first_positions()
+    service.set_targets()
+    assert records(*batches(service, StreamOffset(members.name))) == read(tp, 5, 8)
+    service.leave()
+    (line,) = lines(caplog, "reads on")
+    (why,) = whys(members, "continue")
+    assert f"{tp} at 5" in why
+    assert f"{tp} at 5" in line
+    assert f"coop-kafka reset-offsets {members.name} --all-topics --to-earliest --execute" in line
+    assert ("startingOffsets is not used" in line) == (option is not None)
