@@ -1,6 +1,7 @@
 """Where log lines go in Spark's Python processes, on the driver's host and on executors.
 
-    COOP_KAFKA_LOG_LEVEL    DEBUG, INFO, WARNING (the default) or ERROR, for the loggers of coop-kafka
+    COOP_KAFKA_LOG_LEVEL    DEBUG, INFO, WARNING (the default) or ERROR, for the loggers of coop-kafka;
+                            kafka-python writes only with DEBUG or INFO
     COOP_KAFKA_LOG_FORMAT   text (the default), or json: the form of Spark's structured logs
 
 Lines go to stderr, each with its time, level and logger. A process whose root logger has a handler has a configuration
@@ -19,6 +20,9 @@ from coordinator.errors import InvalidOptionError
 LEVEL, FORMAT = "COOP_KAFKA_LOG_LEVEL", "COOP_KAFKA_LOG_FORMAT"
 LEVELS, FORMATS = ("DEBUG", "INFO", "WARNING", "ERROR"), ("text", "json")
 OURS, LIBRARIES = ("coordinator", "spark_coop_source"), ("kafka", "redis")
+_NOISY, _VERBOSE = "kafka", ("DEBUG", "INFO")
+"""kafka-python writes four lines at each attempt to connect. Ours say once what waits."""
+
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -30,6 +34,8 @@ def configure() -> None:
     handler.setFormatter(_json() if form == "json" else _Utc(TEXT))
     for name in (*OURS, *LIBRARIES):
         logging.getLogger(name).addHandler(handler)
+    if level not in _VERBOSE and not logging.getLogger().handlers:
+        logging.getLogger(_NOISY).setLevel(logging.CRITICAL)
     for name in OURS if level else ():  # else as the root logger has it: WARNING, if nobody has set it
         logging.getLogger(name).setLevel(level)
 

@@ -117,8 +117,8 @@ class KafkaLog:
             self._without_ids = True
             _log.warning(
                 "Kafka names no topic ids, as before 2.8. If %s are deleted and created again, coop-kafka does not "
-                "see it, and skips records of the new topic up to the positions of the old one. Remedy: before you delete "
-                "a topic, stop its queries; afterwards run coop-kafka reset-offsets --to-earliest",
+                "see it, and skips records of the new topic up to the positions of the old one. Remedy: before you "
+                "delete a topic, stop its queries; afterwards run coop-kafka reset-offsets --to-earliest",
                 _listed(without),
             )
 

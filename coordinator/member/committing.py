@@ -41,7 +41,7 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
         state = look_again(state)
     shown = state.shown.after(ended)
     effects: tuple[Request[bool], ...] = (ShowBatch(line), LogBatch(line))
-    if line.reading_bound and not shown.limit_logged:
+    if line.reading_bound and not shown.limit_logged and not state.log.silent:
         shown, effects = replace(shown, limit_logged=True), (*effects, _limit(line, call))
     return Decision(replace(state, shown=shown), effects)
 

@@ -10,7 +10,41 @@ _MATCHING, _MATCHES = "coordinator/kafka/matching.py", ("tests/coordinator/kafka
 _OVERRULED = ("tests/coordinator/member/test_overruled_wishes.py",)
 _MIRROR = ("tests/coordinator/progress/test_mirror.py",)
 
+_BROKERS = ("tests/coordinator/kafka/test_three_brokers.py",)
+_SILENT = ("tests/coordinator/member/test_silent_leaders.py",)
+
 FAULTS = (
+    Fault(
+        "records are planned of a partition whose leader does not answer",
+        (
+            Edit(
+                "coordinator/member/state.py",
+                "return self.silent | low if low else self.silent",
+                "return frozenset(low)",
+            ),
+        ),
+        _SILENT,
+    ),
+    Fault(
+        "a position beyond the last known end of a silent leader counts as lost",
+        (Edit("coordinator/member/low_ends.py", "if tp in log.silent}", "if tp in low}"),),
+        _SILENT,
+    ),
+    Fault(
+        "AvailableNow takes the last known end of a silent leader for the end",
+        (Edit("coordinator/member/growing.py", "    if state.log.silent:\n", "    if not bounds:\n"),),
+        _SILENT,
+    ),
+    Fault(
+        "each look waits anew for a frozen leader",
+        (Edit("coordinator/kafka/offsets.py", "if key in new or pending[key].is_done:", "if pending:"),),
+        _BROKERS,
+    ),
+    Fault(
+        "the dead coordinator of a group is asked for ever",
+        (Edit("coordinator/kafka/connection.py", "            internals.forget_coordinators(session.manager)\n", ""),),
+        _BROKERS,
+    ),
     Fault(
         "a broker without topic ids makes texts that no reader takes",
         (

@@ -58,7 +58,7 @@ FAULTS = (
     ),
     Fault(
         "a low log end is stored",
-        (Edit("coordinator/member/losing.py", "sure = ends.keys() - unsure(state.log.low)", "sure = ends.keys()"),),
+        (Edit("coordinator/member/losing.py", "sure = ends.keys() - state.log.unsure", "sure = ends.keys()"),),
         (_LOSING,),
     ),
     Fault(
@@ -81,8 +81,8 @@ FAULTS = (
         (
             Edit(
                 "spark_coop_source/fetch/fetch.py",
-                "bounds._replace(end=kafka_log.high_watermarks([self._tp])[self._tp])",
-                "bounds",
+                'everything = {**self._settings.kafka, "isolation_level": "read_uncommitted"}',
+                "everything = dict(self._settings.kafka)",
             ),
         ),
         ("tests/spark_coop_source/fetch/test_lost_records.py",),

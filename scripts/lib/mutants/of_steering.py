@@ -137,7 +137,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/committing.py",
-                "if line.reading_bound and not shown.limit_logged:",
+                "if line.reading_bound and not shown.limit_logged and not state.log.silent:",
                 "if line.reading_bound:",
             ),
         ),

@@ -3,6 +3,7 @@
 election      the new leader knows its high watermark only once its followers have fetched
 late mirror   a broker takes long for a write of the group's offsets
 transaction   it is open from here on: members that read committed transactions see no further
+silence       the leader of a partition does not answer for a while: it is dead or frozen
 """
 
 from random import Random
@@ -22,6 +23,7 @@ class Brokers:
         self.late_writes = 0
         self._marks: dict[TopicPartition, tuple[int, int]] = {}  # until this time, this high watermark
         self._stable: dict[TopicPartition, int] = {}  # the first offset of an open transaction
+        self._silent: dict[TopicPartition, int] = {}  # until this time
 
     def __bool__(self) -> bool:
         """Whether log ends are low at times."""
@@ -32,6 +34,16 @@ class Brokers:
         mark = self._random.randint(beginning, end)
         self._marks[tp] = now_ms + self._random.randint(500, LOW_MS - 1_000), mark
         return mark
+
+    def silence(self, tp: TopicPartition, now_ms: int) -> int:
+        """The leader of a partition does not answer from now on, for this time in ms."""
+        length_ms = self._random.randint(500, 2 * LOW_MS)
+        self._silent[tp] = now_ms + length_ms
+        return length_ms
+
+    def silent(self, tp: TopicPartition, now_ms: int) -> bool:
+        """Whether the leader of a partition does not answer now."""
+        return now_ms < self._silent.get(tp, 0)
 
     def begin_or_end_transaction(self, tp: TopicPartition, end: int) -> bool:
         """Begin a transaction at the end of a log, or end the one that is open; whether one is open now."""
@@ -62,7 +74,8 @@ class Brokers:
         self._stable.pop(tp, None)
 
     def recover(self) -> None:
-        """Followers have fetched, and all transactions have ended."""
+        """Followers have fetched, all leaders answer, and all transactions have ended."""
         self.writes_late = False
+        self._silent.clear()
         self._marks.clear()
         self._stable.clear()

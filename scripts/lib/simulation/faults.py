@@ -72,8 +72,8 @@ def failing(mixture: Mixture) -> Mixture:
 
 
 def answering_low(mixture: Mixture) -> Mixture:
-    """The same, with elections after which log ends are low, and with open transactions."""
-    return {**mixture, election: 20, transaction: 20}
+    """The same, with log ends that are low or unknown, and with open transactions."""
+    return {**mixture, election: 20, transaction: 20, silence: 20}
 
 
 def losing_redis(mixture: Mixture) -> Mixture:
@@ -272,6 +272,13 @@ def election(world: World, apps: Applications) -> None:
     """Another broker leads a partition. It answers with a low high watermark at first."""
     tp = world.random.choice(list(world.kafka.logs))
     world.trace(f"{tp} has another leader, whose high watermark is {world.kafka.elect(tp)}")
+
+
+def silence(world: World, apps: Applications) -> None:
+    """The leader of a partition does not answer for a while (rule: silent-leader)."""
+    tp = world.random.choice(list(world.kafka.logs))
+    length_ms = world.brokers.silence(tp, world.scheduler.now_ms)
+    world.trace(f"the leader of {tp} does not answer for {length_ms} ms")
 
 
 def transaction(world: World, apps: Applications) -> None:

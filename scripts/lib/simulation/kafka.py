@@ -212,7 +212,8 @@ class SimulatedLog:
         self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
     ) -> dict[TopicPartition, Bounds]:
         """The same of the partitions whose leader answers."""
-        return self.bounds(partitions, beginnings)
+        found = self.bounds(partitions, beginnings)
+        return {tp: b for tp, b in found.items() if not self._kafka.brokers.silent(tp, self._kafka.now_ms())}
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The first offset of the next leader."""

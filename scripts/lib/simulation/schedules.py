@@ -67,7 +67,7 @@ REACHED = frozenset(
     | {"pinned", "held", "OverlappingRangesError"}
     | {"replayed the rest", "forgotten", "deleted", "replaced", "mirror"}
     | {"with standbys", "took over", "drained"}
-    | {"election", "transaction", "assigned"}
+    | {"election", "transaction", "silence", "assigned"}
     | {"with a filter", "dropped", "waits for the filter", "change_filter", "FilterMismatchError", "FilterChangedError"}
 )
 """Events that the schedules must reach: a run without one proves nothing about it."""

@@ -157,7 +157,7 @@ def test_the_lines_reach_the_output_of_spark_once_a_start(members: Group, tp: To
         "kafka.max.poll.interval.ms": "1000",
     }
     output = output_of(STREAM, options, tmp_path)
-    assert output.count("; option startingOffsets is not used") == 1, output
+    assert output.count("option startingOffsets is not used") == 1, output
     assert output.count("option kafka.max.poll.interval.ms has no effect") == 1, output
 
 
