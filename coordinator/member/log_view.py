@@ -22,7 +22,10 @@ def see_topics(state: State, seen: Seen, call: Call) -> Decision:
 
 def topics_again(log: LogView, seen: Seen, *, anew: bool = False) -> LogView:
     """The view with topics that are read now: earlier log ends are of these topic ids."""
-    topics, log = seen.of(ReadTopics(anew=True) if anew else ReadTopics()), replace(log, asked_ms=seen.now_ms, beginnings=None)
+    topics, log = (
+        seen.of(ReadTopics(anew=True) if anew else ReadTopics()),
+        replace(log, asked_ms=seen.now_ms, beginnings=None),
+    )
     if topics == log.topics:
         return log
     partitions = tuple(TopicPartition(t, p) for t, of in sorted(topics.items()) for p in of.partitions)

@@ -103,7 +103,13 @@ FAULTS = (
     ),
     Fault(
         "a topic of a pattern that is gone stays until the next look at the cluster",
-        (Edit(_MATCHING, "            if known is not None:\n                return known", "            return known or []"),),
+        (
+            Edit(
+                _MATCHING,
+                "            if known is not None:\n                return known",
+                "            return known or []",
+            ),
+        ),
         _MATCHES,
     ),
     Fault(
