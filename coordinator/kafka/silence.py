@@ -37,7 +37,7 @@ class Silence:
         if self._told is None and longest_s >= SHORTLY_S:
             self._told = now - longest_s
             _log.warning(
-                "%s; their records wait for up to %.0f s, all other partitions are read",
+                "%s; their records wait, for up to %.0f s",
                 _named(missing),
                 self._patience_s,
             )
