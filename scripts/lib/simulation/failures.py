@@ -74,7 +74,8 @@ def of_the_latest_life(world: World, checkpoint: Checkpoint, name: str, member: 
 
 def _policies_are_lost(world: World, error: CoopKafkaError) -> bool:
     """Whether a recovery found no evidence of the policies. Then members without order may not share."""
-    lost = world.server.seen["mirror"] > 0 and world.server.seen["empty_redis"] > 0
+    seen = world.server.seen  # a delete takes the group out of Redis and out of the mirror
+    lost = (seen["mirror"] > 0 and seen["empty_redis"] > 0) or seen["deleted"] > 0
     return isinstance(error, IndividualCommitNotAllowedError) and world.without_order and lost
 
 
