@@ -43,7 +43,7 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
             expected = bool(world.pins) or _policies_are_lost(world, error)
         case StateLostError():
             without_new_partitions = seen["restore_redis"] > 0 and seen["grow"] > 0  # a copy of before the growth
-            expected = seen["empty_redis"] > 0 or seen["deleted"] > 0 or without_new_partitions
+            expected = seen["empty_redis"] + seen["deleted"] + seen["operator_deletes"] > 0 or without_new_partitions
             checkpoint.replaced = "its founding is" in str(error)
             checkpoint.lost = not checkpoint.replaced
             seen["replaced"] += checkpoint.replaced
