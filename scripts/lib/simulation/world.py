@@ -242,7 +242,7 @@ class World:
     def promised(self, tp: TopicPartition, end: int) -> list[Record]:
         """The records below `end` that the group owes to the sink.
 
-        Nothing shows a cut below a position that a reset has set and that no member has read up to (docs/guarantees.md):
+        Nothing shows a cut below a position that a reset has set and that no member has read up to (guarantees.md):
         after a reset, no new record of a log that was cut counts.
         """
         reset = self.server.seen["reset done"] > 0
