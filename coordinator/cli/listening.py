@@ -56,7 +56,7 @@ def ends_of_kafka(context: typer.Context, bootstrap: str, command_config: Path |
     patience = {"bootstrap_timeout_ms": round(PATIENCE_S * 1_000)}
     arguments = patience | dict(kafka_arguments(context, bootstrap, command_config))
     with (
-        closing(KafkaLog(arguments, retries=0, retry_interval_ms=0)) as log,
+        closing(KafkaLog(arguments, retries=0, retry_interval_ms=0, patience_ms=0)) as log,
         closing(EndsOfKafka(log)) as ends,
     ):
         yield ends

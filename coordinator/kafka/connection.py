@@ -40,7 +40,7 @@ from coordinator.subscription import TopicPartition
 _log = logging.getLogger(__name__)
 
 SHORT_PATIENCE_MS = 10_000
-"""The patience of commands, which a person waits for."""
+"""The patience of commands, which a person waits for. They end with one line, and say nothing before."""
 
 FIRST_CONTACT_MS = 60_000
 """The most patience with an address that never answered: it is more likely wrong than away."""
@@ -126,7 +126,7 @@ class KafkaConnection:
             passing = patient and (away or isinstance(failure, UnknownTopicError))
             if not passing or (retries <= 0 and not (away and time.monotonic() - began < patience_s)):
                 raise failure from None
-            if away and not warned and time.monotonic() - began >= SHORTLY_S:
+            if away and not warned and time.monotonic() - began >= SHORTLY_S and patience_s > SHORT_PATIENCE_MS / 1000:
                 warned = True
                 _log.warning("%s; asked again for up to %.0f s", failure.what, patience_s)
             retries -= 1

@@ -123,7 +123,10 @@ class World:
 
         A log of the same leader epoch is left out, and one whose leader does not know.
         """
-        bounds = self.log.bounds(tuple(epochs)) if epochs else {}
+        try:
+            bounds = self.log.bounds(tuple(epochs)) if epochs else {}
+        except UnknownTopicError:
+            return {}
         older = {tp: epoch for tp, epoch in epochs.items() if tp in bounds and epoch < bounds[tp].epoch}
         ends = self.log.ends_of_epochs(older) if older else {}
         return {tp: Extent(bounds[tp].epoch, end) for tp, end in ends.items()}

@@ -21,9 +21,15 @@ T0 = int(time.time() * 1000) - 60_000
 THREE_SECONDS = [Record(value, timestamp_ms=T0 + ms) for value, ms in ((b"a", 1000), (b"b", 2000), (b"c", 3000))]
 
 
-def kafka_log(bootstrap: str, settings: Mapping[str, object] | None = None, fail_on_data_loss: bool = True) -> KafkaLog:
+def kafka_log(
+    bootstrap: str,
+    settings: Mapping[str, object] | None = None,
+    fail_on_data_loss: bool = True,
+    patience_ms: int = 10_000,
+) -> KafkaLog:
     arguments = {"bootstrap_servers": bootstrap, **(settings or {})}
-    return KafkaLog(arguments, retries=3, retry_interval_ms=200, fail_on_data_loss=fail_on_data_loss)
+    how = {"retries": 3, "retry_interval_ms": 200, "patience_ms": patience_ms}
+    return KafkaLog(arguments, fail_on_data_loss=fail_on_data_loss, **how)
 
 
 def delete_records(kafka: Kafka, tp: TopicPartition, before: int) -> None:

@@ -94,12 +94,12 @@ def test_all_brokers_away__the_request_waits_and_says_so_once(
     three_brokers: ThreeBrokers, log: KafkaLog, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     arguments = {"bootstrap_servers": three_brokers.brokers.bootstrap}
-    with closing(KafkaLog(arguments, retries=0, retry_interval_ms=50, patience_ms=7_000)) as brief:
+    with closing(KafkaLog(arguments, retries=0, retry_interval_ms=50, patience_ms=12_000)) as brief:
         assert ends(brief, topic)
         with three_brokers.killed(1, 2, 3), pytest.raises(KafkaUnavailableError):
             ends(brief, topic)
         asked = [r.getMessage() for r in caplog.records if r.name == "coordinator.kafka.connection"]
-        assert (len(asked), "asked again for up to 7 s" in asked[0]) == (1, True)
+        assert (len(asked), "asked again for up to 12 s" in asked[0]) == (1, True)
     eventually(lambda: ends(log, topic) == dict.fromkeys(range(3), RECORDS), "all ends")
 
 

@@ -83,7 +83,7 @@ class Query:
             Earliest(),
             Cutting(2, by_offset=known.ordering == "none"),
             store=store_of(ScriptCalls.of(world.line, known, now=world.clock.now_ms)),
-            log=SimulatedLog(world.kafka, lambda: None),
+            log=SimulatedLog(world.kafka, lambda _=0: None),
             clock=world.clock,
             me=Joining({"host": "h"}),
         )

@@ -78,7 +78,7 @@ def test_within_the_lease__plan_of_topics_that_are_the_same() -> None:
 def test_a_topic_was_recreated_since__look_again() -> None:
     state = owns(turn=FRESH_TURN)
     decision = decided(look_closer, state, call(), (TOPICS, {"orders": RECREATED}))
-    log = replace(LOG, topics={"orders": RECREATED}, beginnings=None, reached={})
+    log = replace(LOG, topics={"orders": RECREATED}, beginnings=None, reached={}, bounds={})
     assert decision == Decision(replace(state, log=log), (), LookAgain())
 
 

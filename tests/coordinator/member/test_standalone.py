@@ -215,7 +215,9 @@ def test_nothing_to_read__no_offset() -> None:
 )
 def test_something_to_read__look_at_the_topics_first(topic: Any, outcome: Any) -> None:
     decision = decided(standalone.look_closer, owns(10), ours(), (ReadTopics(), {"orders": topic}))
-    log = replace(LOG, topics={"orders": topic}, beginnings=None, reached=LOG.reached if topic == ORDERS else {})
+    log = replace(LOG, topics={"orders": topic}, beginnings=None)
+    if topic != ORDERS:
+        log = replace(log, reached={}, bounds={})
     assert decision == Decision(owns(10, log=log), (), outcome)
 
 

@@ -64,7 +64,8 @@ def test_kafka_is_away__the_ends_that_a_member_saw_last_and_the_reason(
     client: RedisClient, redis_url: str, group: str
 ) -> None:
     live(redis_url, group, "orders")
-    with closing(kafka_log("127.0.0.1:1", {"bootstrap_timeout_ms": 200})) as log, closing(EndsOfKafka(log)) as ends:
+    log = kafka_log("127.0.0.1:1", {"bootstrap_timeout_ms": 200}, patience_ms=0)
+    with closing(log), closing(EndsOfKafka(log)) as ends:
         look = Looks(client, ends).of(group)
     assert look.state.ends == {TopicPartition("orders", 0): 5}
     assert look.trouble.startswith("KAFKA_UNAVAILABLE: ")
