@@ -34,7 +34,7 @@ class Silence:
         longest_s = max((now - since for since in self._since.values()), default=0.0)
         if longest_s >= self._patience_s and missing:
             raise KafkaUnavailableError(f"{_named(missing)}, for {longest_s:.0f} s")
-        if self._told is None and longest_s >= SHORTLY_S:
+        if missing and self._told is None and longest_s >= SHORTLY_S:
             self._told = now - longest_s
             _log.warning(
                 "%s; their records wait, for up to %.0f s",
