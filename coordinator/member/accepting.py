@@ -12,9 +12,9 @@ from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, See
 from coordinator.member.founding import another
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import partitions_are_given, topics_again
-from coordinator.member.low_ends import believed, unsure
+from coordinator.member.low_ends import believed
 from coordinator.member.requests import Log, ReadResetEpoch
-from coordinator.member.state import State
+from coordinator.member.state import State, unsure
 from coordinator.progress import data_loss
 from coordinator.progress.data_loss import Beyond
 from coordinator.progress.stream_offset import StreamOffset

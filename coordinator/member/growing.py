@@ -17,7 +17,7 @@ from coordinator.assignment.assignment_text import Ranges, event_text
 from coordinator.assignment.rebalance import difference, union
 from coordinator.errors import ConflictingOptionsError
 from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Return, Seen
-from coordinator.member.low_ends import believed, unsure
+from coordinator.member.low_ends import believed
 from coordinator.member.requests import (
     Log,
     ReadAssignment,
@@ -27,7 +27,7 @@ from coordinator.member.requests import (
     ReadPositions,
     RecordGrowths,
 )
-from coordinator.member.state import Growing, Offsets, State
+from coordinator.member.state import Growing, Offsets, State, unsure
 from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.progress.growth import OPEN, Growth, Segments, Sight, ceilings, levels, older_partitions, remembered
 from coordinator.quoting import VALUE

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from coordinator.member.decision import Seen
 from coordinator.member.requests import ReadHighWatermarks
-from coordinator.member.state import LogView, Low
+from coordinator.member.state import LogView, Low, unsure
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.subscription import Bounds, TopicPartition
 
@@ -57,8 +57,3 @@ def believed(
         since_ms = before.since_ms if before and before.epoch == epoch else now_ms
         now_low[tp] = Low(epoch, since_ms, believed=now_ms - since_ms >= LOW_MS)
     return now_low, {tp: o if tp in unsure(now_low) else marks[tp] for tp, o in wanted.items()}
-
-
-def unsure(low: Mapping[TopicPartition, Low]) -> frozenset[TopicPartition]:
-    """The partitions whose low end is not believed yet."""
-    return frozenset(tp for tp, of in low.items() if not of.believed)

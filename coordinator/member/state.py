@@ -111,6 +111,11 @@ class Low:
     believed: bool = False
 
 
+def unsure(low: Mapping[TopicPartition, Low]) -> frozenset[TopicPartition]:
+    """The partitions whose low end is not believed yet."""
+    return frozenset(tp for tp, of in low.items() if not of.believed)
+
+
 @dataclass(frozen=True, slots=True)
 class LogView:
     """Kafka as this member saw it last."""
@@ -128,8 +133,7 @@ class LogView:
     @property
     def unsure(self) -> frozenset[TopicPartition]:
         """The partitions whose end is not known now: nothing is planned of them, and nothing of them is lost yet."""
-        low = {tp for tp, of in self.low.items() if not of.believed}
-        return self.silent | low if low else self.silent
+        return self.silent | unsure(self.low)
 
     @property
     def topic_ids(self) -> dict[str, str]:

@@ -19,8 +19,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/state.py",
-                "return self.silent | low if low else self.silent",
-                "return frozenset(low)",
+                "return self.silent | unsure(self.low)",
+                "return unsure(self.low)",
             ),
         ),
         _SILENT,
