@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 from kafka import KafkaAdminClient
@@ -54,7 +55,7 @@ class Sink:
 
     @property
     def wrong(self) -> str:
-        """Records that are missing between others of their partition, that came twice, or before an earlier one."""
+        """How many records are missing between others of their partition, and how many came twice."""
         offsets: dict[TopicPartition, list[int]] = {tp: [] for tp in self.partitions}
         for tp, offset, _ in self.arrived:
             offsets[tp].append(offset)
@@ -66,22 +67,18 @@ class Sink:
 Fault = Callable[[servers.Brokers], None]
 
 
-def _kill(brokers: servers.Brokers) -> None:
-    brokers.kill(LOST_NODE)
-    time.sleep(40)
-    brokers.start(LOST_NODE)
+def _away(nodes: Sequence[int], seconds: float, brokers: servers.Brokers) -> None:
+    for node in nodes:
+        brokers.kill(node)
+    time.sleep(seconds)
+    for node in nodes:
+        brokers.start(node)
 
 
 def _freeze(brokers: servers.Brokers) -> None:
     brokers.freeze(LOST_NODE)
     time.sleep(40)
     brokers.thaw(LOST_NODE)
-
-
-def _leaderless(brokers: servers.Brokers) -> None:
-    brokers.kill(LOST_NODE)
-    time.sleep(120)
-    brokers.start(LOST_NODE)
 
 
 def _rolling(brokers: servers.Brokers) -> None:
@@ -93,30 +90,13 @@ def _rolling(brokers: servers.Brokers) -> None:
         time.sleep(10)
 
 
-def _all_away(brokers: servers.Brokers) -> None:
-    for node in (1, 2, 3):
-        brokers.kill(node)
-    time.sleep(120)
-    for node in (1, 2, 3):
-        brokers.start(node)
-
-
-def _without_quorum(brokers: servers.Brokers) -> None:
-    """One of three is left: no leader is elected, and nobody may write."""
-    for node in (1, 2):
-        brokers.kill(node)
-    time.sleep(40)
-    for node in (1, 2):
-        brokers.start(node)
-
-
 FAULTS: dict[str, Fault] = {
-    "one broker of three is killed for 40 s": _kill,
+    "one broker of three is killed for 40 s": partial(_away, (LOST_NODE,), 40),
     "one broker is frozen for 40 s": _freeze,
-    "a partition has no leader for 2 min": _leaderless,
+    "a partition has no leader for 2 min": partial(_away, (LOST_NODE,), 120),
     "all are killed and started in turns": _rolling,
-    "two of three are away for 40 s": _without_quorum,
-    "all are away for 2 min": _all_away,
+    "two of three are away for 40 s": partial(_away, (1, 2), 40),  # without a quorum no leader is elected
+    "all are away for 2 min": partial(_away, (1, 2, 3), 120),
 }
 
 
