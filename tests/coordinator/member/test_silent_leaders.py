@@ -7,6 +7,7 @@ import pytest
 
 from coordinator.member.decision import Seen
 from coordinator.member.low_ends import judged
+from coordinator.member.service import Service
 from coordinator.member.state import LogView
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.subscription import Bounds, TopicPartition
@@ -39,6 +40,13 @@ def two(members: Group) -> tuple[TopicPartition, TopicPartition]:
     return TopicPartition(topic, 0), TopicPartition(topic, 1)
 
 
+def begun(members: Group, tp: TopicPartition, log: Silent) -> tuple[Service, StreamOffset]:
+    """A member, and the end of its first batch: it has seen all log ends."""
+    member = members.service(subscribed(tp), log=log)
+    member.first_positions()
+    return member, batch(member, StreamOffset(members.name))
+
+
 def more(members: Group, *partitions: TopicPartition) -> None:
     for tp in partitions:
         members.kafka.produce(tp.topic, [Record(b"%d" % n, b"key-%d" % n, tp.partition) for n in range(4)])
@@ -49,9 +57,7 @@ def test_all_other_partitions_are_read__and_the_silent_one_once_it_answers(
 ) -> None:
     here, away = two
     log = Silent(members.log())
-    member = members.service(subscribed(here), log=log)
-    member.first_positions()
-    end = batch(member, StreamOffset(members.name))
+    member, end = begun(members, here, log)
     log.partitions = {away}
     more(members, here, away)
     end = batch(member, end)
@@ -81,9 +87,7 @@ def test_available_now_waits_for_the_end_of_each_log(
 ) -> None:
     here, away = two
     log = Silent(members.log())
-    member = members.service(subscribed(here), log=log)
-    member.first_positions()
-    end = batch(member, StreamOffset(members.name))
+    member, end = begun(members, here, log)
     more(members, away)
     log.partitions, log.looks = {away}, 3
     member.set_targets()

@@ -137,27 +137,27 @@ def test_a_reset_is_refused_while_a_member_lives(
     assert members.state.stable == {tp: 0}
 
 
-def test_a_member_that_joins_between_the_look_and_the_reset_is_seen_and_the_mirror_is_put_right(
-    members: Group, tp: TopicPartition, operator: Operator
-) -> None:
+def refused_for_a_member_that_joins(members: Group, tp: TopicPartition, operator: Operator) -> None:
+    """A reset of five records, between whose look and whose move a member joins."""
     end = run_query(members, subscribed(tp))
     planned = operator.plan_reset(None, Earliest())
     members.kafka.produce(tp.topic, keyed(1))
     batch(members.service(subscribed(tp), session_ms=60_000), end)
     with pytest.raises(GroupBusyError):
         operator.reset(planned)
+
+
+def test_a_member_that_joins_between_the_look_and_the_reset_is_seen_and_the_mirror_is_put_right(
+    members: Group, tp: TopicPartition, operator: Operator
+) -> None:
+    refused_for_a_member_that_joins(members, tp, operator)
     assert (members.state.stable, mirrored(members, tp), reset_epoch(members)) == ({tp: 5}, 5, 0)
 
 
 def test_a_refused_reset_puts_the_leader_epoch_back_in_the_mirror(
     members: Group, tp: TopicPartition, operator: Operator, log: KafkaLog
 ) -> None:
-    end = run_query(members, subscribed(tp))
-    planned = operator.plan_reset(None, Earliest())
-    members.kafka.produce(tp.topic, keyed(1))
-    batch(members.service(subscribed(tp), session_ms=60_000), end)
-    with pytest.raises(GroupBusyError):
-        operator.reset(planned)
+    refused_for_a_member_that_joins(members, tp, operator)
     assert " epoch=0 " in log.group_offsets(members.name)[tp][1], "else a log that is cut later looks whole"
 
 
