@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from coordinator import errors as errors
+    from coordinator.assignment.assignors.assignor import Assignment as Assignment
+    from coordinator.assignment.assignors.assignor import Assignor as Assignor
+    from coordinator.assignment.assignors.assignor import Subscriber as Subscriber
+    from coordinator.assignment.assignors.grouped import Grouped as Grouped
     from coordinator.assignment.ownership_listener import OwnershipListener as OwnershipListener
-    from coordinator.assignors.assignor import Assignment as Assignment
-    from coordinator.assignors.assignor import Assignor as Assignor
-    from coordinator.assignors.assignor import Subscriber as Subscriber
-    from coordinator.assignors.grouped import Grouped as Grouped
     from coordinator.commits.acknowledger import Acknowledger as Acknowledger
     from coordinator.commits.commit_api import CommitApi as CommitApi
     from coordinator.commits.group_commits import GroupCommits as GroupCommits
     from coordinator.commits.ordered_commits import OrderedCommits as OrderedCommits
-    from coordinator.ranges import HashRange as HashRange
-    from coordinator.ranges import OffsetRange as OffsetRange
-    from coordinator.subscription import TopicPartition as TopicPartition
+    from coordinator.values.ranges import HashRange as HashRange
+    from coordinator.values.ranges import OffsetRange as OffsetRange
+    from coordinator.values.subscription import TopicPartition as TopicPartition
     from spark_coop_source.errors_in_spark import error_of as error_of
     from spark_coop_source.function.on_error import OnError as OnError
     from spark_coop_source.function_in_read import map_in_read as map_in_read
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "Acknowledger": "coordinator.commits.acknowledger:Acknowledger",
-    "Assignment": "coordinator.assignors.assignor:Assignment",
-    "Assignor": "coordinator.assignors.assignor:Assignor",
+    "Assignment": "coordinator.assignment.assignors.assignor:Assignment",
+    "Assignor": "coordinator.assignment.assignors.assignor:Assignor",
     "CommitApi": "coordinator.commits.commit_api:CommitApi",
     "CoopKafkaDataSource": "spark_coop_source.source:CoopKafkaDataSource",
     "GroupCommits": "coordinator.commits.group_commits:GroupCommits",
-    "Grouped": "coordinator.assignors.grouped:Grouped",
-    "HashRange": "coordinator.ranges:HashRange",
-    "OffsetRange": "coordinator.ranges:OffsetRange",
+    "Grouped": "coordinator.assignment.assignors.grouped:Grouped",
+    "HashRange": "coordinator.values.ranges:HashRange",
+    "OffsetRange": "coordinator.values.ranges:OffsetRange",
     "OnError": "spark_coop_source.function.on_error:OnError",
     "OrderedCommits": "coordinator.commits.ordered_commits:OrderedCommits",
     "OwnershipListener": "coordinator.assignment.ownership_listener:OwnershipListener",
     "ProgressListener": "spark_coop_source.metrics.listener:ProgressListener",
     "ProgressMetrics": "spark_coop_source.metrics.prometheus:ProgressMetrics",
     "QueryProgress": "spark_coop_source.metrics.query_progress:QueryProgress",
-    "Subscriber": "coordinator.assignors.assignor:Subscriber",
-    "TopicPartition": "coordinator.subscription:TopicPartition",
+    "Subscriber": "coordinator.assignment.assignors.assignor:Subscriber",
+    "TopicPartition": "coordinator.values.subscription:TopicPartition",
     "audit": "spark_coop_source.sink_audit:audit",
     "error_of": "spark_coop_source.errors_in_spark:error_of",
     "errors": "coordinator.errors",

@@ -6,16 +6,16 @@ Needs neither a JVM nor pyspark.
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from coordinator.cli import main as cli
-from coordinator.cli import printing
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.tools.cli import main as cli
+from coordinator.tools.cli import printing
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.options.kafka_options import PREFIX, kafka_arguments
 from spark_coop_source.options.kafka_table import KAFKA_NAMES, remedy
 from spark_coop_source.options.values import named
 
 if TYPE_CHECKING:
-    from coordinator.audit.columns import LogColumns
+    from coordinator.tools.audit.columns import LogColumns
 
 
 def app() -> None:

@@ -5,9 +5,9 @@ Combines `fetch` and `select`. Runs in the process that audits; knows nothing of
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 
-from coordinator.audit.columns import LogColumns
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.tools.audit.columns import LogColumns
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.sizes import Sizes
 from spark_coop_source.fetch.ahead import ahead

@@ -5,7 +5,7 @@
     result = audit(spark.table("orders"), {"group": ..., "redis.url": ..., "kafka.bootstrap.servers": ...}, "orders")
     assert result.good, result.partitions
 
-`coop-kafka audit` does the same for a folder of Parquet files, without Spark. Both compare by `coordinator.audit`.
+`coop-kafka audit` does the same for a folder of Parquet files, without Spark. See `coordinator.tools.audit`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from coordinator.audit.audit import Kafka, Wanted, positions_of
-from coordinator.audit.audit import audit as audited
-from coordinator.audit.columns import UNKNOWN, SinkColumns
-from coordinator.audit.report import Audit
-from coordinator.audit.sink_rows import Names, Part, columns_of, numbers_of
 from coordinator.errors import InvalidOptionError, MissingOptionError, SinkError
 from coordinator.kafka.log import KafkaLog
-from coordinator.operations.reset_plan import chosen
 from coordinator.redis.client import RedisClient
+from coordinator.tools.audit.audit import Kafka, Wanted, positions_of
+from coordinator.tools.audit.audit import audit as audited
+from coordinator.tools.audit.columns import UNKNOWN, SinkColumns
+from coordinator.tools.audit.report import Audit
+from coordinator.tools.audit.sink_rows import Names, Part, columns_of, numbers_of
+from coordinator.tools.operations.reset_plan import chosen
 from spark_coop_source.key_columns import key_columns
 from spark_coop_source.options.kafka_options import PREFIX, kafka_arguments
 

@@ -32,7 +32,7 @@ import servers
 import temporary
 from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from documented import Place
 from group_services import Group
 from guarded_broker import GuardedBroker, guarded_broker

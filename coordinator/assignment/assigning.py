@@ -11,13 +11,13 @@ A broken user's class costs its group the choice of assignor, and ends no query:
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from coordinator.assignment.assignors.assignor import Assignment, Assignor, Subscriber
+from coordinator.assignment.assignors.check import check
+from coordinator.assignment.assignors.grouped import Grouped
+from coordinator.assignment.assignors.result import plain
 from coordinator.assignment.policies import Policy
-from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
-from coordinator.assignors.check import check
-from coordinator.assignors.grouped import Grouped
-from coordinator.assignors.result import plain
 from coordinator.errors import InvalidAssignmentError
-from coordinator.user_class import FAILURES, error_text, line
+from coordinator.values.user_class import FAILURES, error_text, line
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
 
+from coordinator.assignment.assignors.assignor import Subscriber
 from coordinator.assignment.policies import MEMBER_POLICY
 from coordinator.assignment.protocols import Preferences, preferences_of, preferences_text
-from coordinator.assignors.assignor import Subscriber
 from coordinator.errors import StateFormatError
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 
 _REMEDY = "restart the query of that member: it writes this again; coop-kafka describe shows its host and process"
 Ranges = Mapping[TopicPartition, tuple[HashRange, ...]]

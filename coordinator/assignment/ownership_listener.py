@@ -14,13 +14,13 @@ quickly. Its exceptions are logged, and change nothing.
 from collections.abc import Mapping
 
 from coordinator.errors import InvalidOptionError
-from coordinator.quoting import quoted
-from coordinator.ranges import HashRange
-from coordinator.subscription import TopicPartition
-from coordinator.user_class import found, made
+from coordinator.errors.quoting import quoted
+from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import TopicPartition
+from coordinator.values.user_class import found, made
 
 KeyRanges = Mapping[TopicPartition, tuple[HashRange, ...]]
-"""Partition -> hash ranges, ascending, disjoint; a whole partition is [0, 2^63 - 1]. `coordinator.key_hash` hashes."""
+"""Partition -> hash ranges, ascending, disjoint; a whole partition is [0, 2^63 - 1]. See `values.key_hash`."""
 
 METHODS = ("on_assigned", "on_revoked", "on_lost")
 

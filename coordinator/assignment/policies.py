@@ -21,7 +21,7 @@ from coordinator.errors import (
     TopicRangeFetchNotAllowedError,
     UnknownOptionError,
 )
-from coordinator.subscription import POLICIES
+from coordinator.values.subscription import POLICIES
 
 GROUP_POLICY = "accept.individual.commit"
 TOPIC_POLICY = "accept.range.fetch"

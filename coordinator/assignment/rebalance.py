@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.progress.ownership import Ownership, missing
-from coordinator.ranges import HashRange
+from coordinator.values.ranges import HashRange
 
 
 def owned_ranges(ownership: Ownership) -> Ranges:

@@ -9,7 +9,7 @@ anyway: a member's measurements never move ranges by themselves.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from coordinator.assignors.assignor import Subscriber
+from coordinator.assignment.assignors.assignor import Subscriber
 from coordinator.errors import StateFormatError
 
 SLOW_PERCENT = "slow_percent"

@@ -6,8 +6,8 @@ from threading import Lock
 
 from coordinator.commits.commit_api import RANGES_MAX, CommitApi, Committed
 from coordinator.errors import CommitBeyondReadError, IndividualCommitTooOldError, MaxIndividualCommitReachedError
-from coordinator.ranges import OffsetRange, parted, union
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange, parted, union
+from coordinator.values.subscription import TopicPartition
 
 
 class Acknowledger:

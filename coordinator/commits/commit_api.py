@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NoReturn, Self
 
-from coordinator import verdicts
 from coordinator.assignment.policies import GROUP_POLICY, TOPIC_POLICY, setting
+from coordinator.assignment.settings import MAX_INDIVIDUAL_COMMITS, MAX_RANGES, GroupSettings
 from coordinator.errors import (
     CheckpointMismatchError,
     CommitBeyondReadError,
@@ -31,13 +31,13 @@ from coordinator.errors import (
 )
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange, OffsetRange, Offsets, union
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.commits import CommitVerbs, Outcome, Reservation, Standing, Turn
-from coordinator.replies import Caller
-from coordinator.settings import MAX_INDIVIDUAL_COMMITS, MAX_RANGES, GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.redis.replies import Caller
+from coordinator.values import verdicts
+from coordinator.values.ranges import HashRange, OffsetRange, Offsets, union
+from coordinator.values.subscription import TopicPartition
 
 _log = logging.getLogger(__name__)
 RANGES_MAX = 60_000  # of one call: 1 MB at 16 bytes a range

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Self
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.commits.commit_api import TIMEOUT_S, CommitApi
 from coordinator.errors import (
     CommitError,
@@ -20,13 +21,12 @@ from coordinator.errors import (
 )
 from coordinator.progress.acknowledgement import Acknowledgement
 from coordinator.progress.ownership import Owned
-from coordinator.ranges import HashRange, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.commits import CommittedOffsets, CommitVerbs, Standing
-from coordinator.replies import Caller
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.redis.replies import Caller
+from coordinator.values.ranges import HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 _OF_ONE_LANE = CommitError, FencedMemberError, MaxIndividualCommitReachedError
 _Lane = tuple[str, int, str, TopicPartition, Owned]  # member, reset epoch, topic id, ...

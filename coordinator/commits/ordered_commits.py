@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from coordinator.clock import BootClock, Clock
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.errors import CommitError, CoopKafkaError, OrderedCommitRefusedError
 from coordinator.progress.ownership import Owned
-from coordinator.ranges import OffsetRange
 from coordinator.redis.commits import Reservation, Turn
-from coordinator.subscription import TopicPartition
+from coordinator.values.clock import BootClock, Clock
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 POLL_MS = 50
 _WORKER = re.compile(r"[!-~]{1,200}")

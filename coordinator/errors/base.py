@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from coordinator.quoting import bounded
+from coordinator.errors.quoting import bounded
 
 
 class CoopKafkaError(Exception):

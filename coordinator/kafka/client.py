@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import Any
 
 from coordinator.errors import EnvironmentMismatchError, InvalidOptionError
+from coordinator.errors.quoting import quoted
 from coordinator.kafka.token_source import TokenSource
-from coordinator.quoting import quoted
 
 
 class Secret(str):

@@ -35,7 +35,7 @@ from coordinator.errors import CoopKafkaError, KafkaUnavailableError, UnknownTop
 from coordinator.kafka import internals
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.errors import explained, is_refusal, unreachable, unusable_settings
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 _log = logging.getLogger(__name__)
 

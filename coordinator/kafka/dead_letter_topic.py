@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 
 from coordinator.errors import ConflictingOptionsError
+from coordinator.errors.quoting import quoted
 from coordinator.kafka.writable import check_writable
-from coordinator.quoting import quoted
-from coordinator.subscription import Assigned, Pattern, Subscription
+from coordinator.values.subscription import Assigned, Pattern, Subscription
 
 
 def check_dead_letter_topic(kafka: Mapping[str, object], topic: str, subscription: Subscription) -> None:

@@ -22,7 +22,7 @@ from coordinator.errors import (
     RecordRefusedError,
     UnknownTopicError,
 )
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 _CREDENTIALS = (
     kafka.SaslAuthenticationFailedError,

@@ -15,6 +15,7 @@ from kafka.structs import OffsetAndMetadata
 from kafka.structs import TopicPartition as KafkaTopicPartition
 
 from coordinator.errors import InvalidOptionError, LogError, StartingOffsetError
+from coordinator.errors.quoting import quoted
 from coordinator.kafka.connection import SHORT_PATIENCE_MS, KafkaConnection, Session
 from coordinator.kafka.errors import other_group_type, unknown_partitions
 from coordinator.kafka.matching import Matching
@@ -32,7 +33,7 @@ from coordinator.kafka.offsets import (
 from coordinator.kafka.policy_topic import PolicyTopic
 from coordinator.kafka.record_times import first_times
 from coordinator.kafka.silence import Silence
-from coordinator.offset_spec import (
+from coordinator.values.offset_spec import (
     EARLIEST,
     LATEST,
     AtOffsets,
@@ -43,9 +44,8 @@ from coordinator.offset_spec import (
     NoMatch,
     OffsetSpec,
 )
-from coordinator.quoting import quoted
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import NO_ID, Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import NO_ID, Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from time import monotonic
 
 from coordinator.kafka.connection import Session
 from coordinator.kafka.offsets import describe_matching, describe_those
-from coordinator.subscription import Topic
+from coordinator.values.subscription import Topic
 
 SHARE = 1 / 40
 """Most of the time for looks at all topics."""

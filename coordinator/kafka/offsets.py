@@ -27,7 +27,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from coordinator.kafka.connection import Session
 from coordinator.kafka.errors import error_text, forbidden_topic, is_refusal, unknown_partitions, unknown_topics
-from coordinator.subscription import NO_ID, POLICIES, Topic, TopicPartition
+from coordinator.values.subscription import NO_ID, POLICIES, Topic, TopicPartition
 
 Wanted: TypeAlias = Mapping[TopicPartition, int]
 """The look-up in each partition: a time in ms, or `offset_spec.LATEST` or `EARLIEST`."""

@@ -22,8 +22,8 @@ from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import KafkaConnection, Session, open_client
 from coordinator.kafka.offsets import described, look_up
-from coordinator.offset_spec import EARLIEST, LATEST
-from coordinator.subscription import POLICIES, TopicPartition
+from coordinator.values.offset_spec import EARLIEST, LATEST
+from coordinator.values.subscription import POLICIES, TopicPartition
 
 WAIT_S = 20.0
 """Longest wait for the records, which the log is known to have."""

@@ -16,14 +16,14 @@ from kafka import TopicPartition as KafkaTopicPartition
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
-from coordinator.dead_letter import Header
 from coordinator.errors import CoopKafkaError
 from coordinator.kafka import internals
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import BACKOFF_MS, SHORT_PATIENCE_MS, open_client, servers_of
 from coordinator.kafka.errors import explained, not_written
 from coordinator.kafka.writable import check_writable
-from coordinator.subscription import TopicPartition
+from coordinator.values.dead_letter import Header
+from coordinator.values.subscription import TopicPartition
 
 DELIVERY_MS = 120_000
 """A record that no broker took within this time is a failure. It is Java's default."""

@@ -15,8 +15,8 @@ from kafka.errors import KafkaTimeoutError
 from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import ANSWER_BYTES_MAX, open_client
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 WAIT_S = 20.0
 """Longest wait for the records, which the log is known to have."""

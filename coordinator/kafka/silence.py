@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from coordinator.errors import KafkaUnavailableError
 from coordinator.kafka.connection import SHORTLY_S
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 _log = logging.getLogger(__name__)
 

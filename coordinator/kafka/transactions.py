@@ -18,7 +18,7 @@ from kafka.structs import OffsetAndMetadata
 from coordinator.kafka import internals
 from coordinator.kafka.errors import not_committed
 from coordinator.kafka.producer import Outgoing, RecordProducer
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 
 class TransactionalProducer(RecordProducer):

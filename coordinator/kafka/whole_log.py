@@ -16,8 +16,8 @@ from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import ANSWER_BYTES_MAX, open_client, servers_of
 from coordinator.kafka.errors import explained
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 WAIT_S = 30.0
 """Longest wait for the next records, which the log is known to have."""

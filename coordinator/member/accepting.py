@@ -18,7 +18,7 @@ from coordinator.member.state import State, unsure
 from coordinator.progress import data_loss
 from coordinator.progress.data_loss import Beyond
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.subscription import Pattern, TopicPartition
+from coordinator.values.subscription import Pattern, TopicPartition
 
 LOW_END = "a log ends before an offset that was read, which may be the early answer of a new leader"
 """Why a call looks again before it believes a log end."""

@@ -13,27 +13,27 @@ from typing import Any
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.ownership_listener import KeyRanges, OwnershipListener
 from coordinator.assignment.policies import UNKNOWN_POLICY, UNREADABLE, Policy, cluster_policy
-from coordinator.clock import Clock
-from coordinator.cost.batch_cost import Ended, LaneId
-from coordinator.cost.steering import Steering
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import CoopKafkaError, KafkaAccessError, StateFormatError, UnknownTopicError
+from coordinator.errors.quoting import VALUE, bounded
 from coordinator.member.inbox import Inbox, Reach
 from coordinator.member.kinds import Kind, Request
+from coordinator.member.lane_report import Planned, lane_report
+from coordinator.plan.cost.batch_cost import Ended, LaneId
+from coordinator.plan.cost.steering import Steering
 from coordinator.plan.packing import Task
-from coordinator.ports import Log, Offsets, Proof, Store
 from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, Extents, parsed
 from coordinator.progress.mirror import GroupOffsets, entries, foundings, of_this_schema, plain
 from coordinator.progress.ownership import Facts, facts_below
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.quoting import VALUE, bounded
-from coordinator.replies import Acquired, Answer, Caller, Joined, Joining, Status
-from coordinator.reports.lane_lines import BatchLine, LaneReport
-from coordinator.reports.lane_report import Planned, lane_report
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Bounds, Pattern, Subscription, Topic, TopicPartition
-from coordinator.verdicts import Absent, Replaced, Verdict
+from coordinator.redis.lane_lines import BatchLine, LaneReport
+from coordinator.redis.ports import Log, Offsets, Proof, Store
+from coordinator.redis.replies import Acquired, Answer, Caller, Joined, Joining, Status
+from coordinator.values.clock import Clock
+from coordinator.values.subscription import Bounds, Pattern, Subscription, Topic, TopicPartition
+from coordinator.values.verdicts import Absent, Replaced, Verdict
 
 _log = logging.getLogger(__name__)
 _batches = logging.getLogger("coordinator.batches")

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator.assignment.assignment_text import seniority
+from coordinator.assignment.assignors.assignor import Assignor, Subscriber
+from coordinator.assignment.assignors.joined import check_counts
+from coordinator.assignment.assignors.rack_aware import RackAware
 from coordinator.assignment.protocols import Agreement, Protocol, agree
 from coordinator.assignment.spare import spared
-from coordinator.assignors.assignor import Assignor, Subscriber
-from coordinator.assignors.joined import check_counts
-from coordinator.assignors.rack_aware import RackAware
 from coordinator.errors import InconsistentGroupProtocolError
 from coordinator.member.decision import Call, Seen
 from coordinator.member.kinds import Request
@@ -34,7 +34,7 @@ from coordinator.member.requests import (
 )
 from coordinator.member.standby import with_role
 from coordinator.member.state import State
-from coordinator.replies import Look
+from coordinator.redis.replies import Look
 
 Effects = tuple[Request[Any], ...]
 

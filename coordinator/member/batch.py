@@ -20,7 +20,7 @@ from coordinator.progress.ends import Ends, ended, unread
 from coordinator.progress.ownership import Ownership, remaining
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

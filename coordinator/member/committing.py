@@ -16,15 +16,15 @@ from coordinator.member.accepting import LOW_END, within_logs
 from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.failing import look_again
 from coordinator.member.kinds import Request
+from coordinator.member.lane_report import batch_line
 from coordinator.member.requests import Claim, Commit, Event, Learn, Log, LogBatch, ReadEnds, ReadSeal, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Losses, Owning, State
 from coordinator.progress.ends import ended, unread
 from coordinator.progress.ownership import Facts, Ownership, completed, facts_within, lane_ranges, narrowed
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.replies import Acquired, Moved
-from coordinator.reports.lane_lines import BatchLine
-from coordinator.reports.lane_report import batch_line
+from coordinator.redis.lane_lines import BatchLine
+from coordinator.redis.replies import Acquired, Moved
 
 
 def learn(state: State, seen: Seen, call: Call) -> Decision:

@@ -27,6 +27,7 @@ from coordinator.member import (
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.first_positions import place
+from coordinator.member.progress_report import behind
 from coordinator.member.query import Steps
 from coordinator.member.requests import Finish, HandOut, NextSpan
 from coordinator.member.service import ALIVE, FIRST_POSITIONS, Service
@@ -35,10 +36,9 @@ from coordinator.plan.planning import OwnedRange, OwnedRanges, anything
 from coordinator.progress.leader_epochs import leader_epochs
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.replies import Acquired, HandedOut
-from coordinator.reports.progress_report import behind
-from coordinator.subscription import TopicPartition
+from coordinator.redis.replies import Acquired, HandedOut
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 
 def look(state: State, seen: Seen, call: Call) -> Decision:

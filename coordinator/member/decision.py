@@ -14,18 +14,18 @@ from typing import Any, TypeVar, cast
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.rebalance import union
-from coordinator.cost.quotas import Budget
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import CoopKafkaError
 from coordinator.member.evidence import NOTHING
 from coordinator.member.kinds import Request
 from coordinator.member.limits import NO_LIMITS, Limits
 from coordinator.member.state import State
-from coordinator.offset_spec import OffsetSpec
+from coordinator.plan.cost.quotas import Budget
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.replies import Joining
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Assigned, Subscription, Topics
+from coordinator.redis.replies import Joining
+from coordinator.values.offset_spec import OffsetSpec
+from coordinator.values.subscription import Assigned, Subscription, Topics
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from coordinator.member.decision import Call, Seen
 from coordinator.member.requests import ReadFirstTimes, ResolveOffsets
 from coordinator.member.state import Offsets, State
-from coordinator.offset_spec import AtTimestamps, NoMatch
 from coordinator.plan.event_time_lead import unread, within_lead
 from coordinator.plan.planning import OwnedRanges
+from coordinator.values.offset_spec import AtTimestamps, NoMatch
 
 
 def keep_lead(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:

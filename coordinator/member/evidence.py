@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from coordinator.assignment.rebalance import union
 from coordinator.progress.ownership import Facts, Ownership, asserted
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import TopicPartition
 
 NOTHING = StreamOffset(None)
 

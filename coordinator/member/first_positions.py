@@ -7,6 +7,7 @@ Redis decides, then Kafka's own group offsets, then the starting offsets. A posi
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from coordinator.errors.quoting import VALUE, bounded
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.founding import copied, unreadable
 from coordinator.member.kinds import Request
@@ -24,12 +25,11 @@ from coordinator.member.requests import (
     ResolveOffsets,
 )
 from coordinator.member.state import State
-from coordinator.offset_spec import Earliest, within
 from coordinator.progress import mirror as mirroring
-from coordinator.quoting import VALUE, bounded
-from coordinator.replies import Status
-from coordinator.subscription import TopicPartition
-from coordinator.verdicts import Absent, Lost, Recovering, Replaced, Verdict
+from coordinator.redis.replies import Status
+from coordinator.values.offset_spec import Earliest, within
+from coordinator.values.subscription import TopicPartition
+from coordinator.values.verdicts import Absent, Lost, Recovering, Replaced, Verdict
 
 Positions = Mapping[TopicPartition, int]
 

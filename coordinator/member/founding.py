@@ -12,7 +12,7 @@ from coordinator.errors import KafkaAccessError, StateLostError
 from coordinator.member.decision import Call, Decision, Fail, Seen
 from coordinator.member.state import State
 from coordinator.progress.mirror import GroupOffsets, foundings
-from coordinator.verdicts import Absent, Lost, Replaced
+from coordinator.values.verdicts import Absent, Lost, Replaced
 
 
 def replaced(state: State, seen: Seen, call: Call) -> Decision:

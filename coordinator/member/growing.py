@@ -16,6 +16,8 @@ from dataclasses import replace
 from coordinator.assignment.assignment_text import Ranges, event_text
 from coordinator.assignment.rebalance import difference, union
 from coordinator.errors import ConflictingOptionsError
+from coordinator.errors.quoting import VALUE
+from coordinator.errors.quoting import bounded as shortened
 from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Return, Seen
 from coordinator.member.low_ends import believed
 from coordinator.member.requests import (
@@ -30,10 +32,8 @@ from coordinator.member.requests import (
 from coordinator.member.state import Growing, Offsets, State, unsure
 from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.progress.growth import OPEN, Growth, Segments, Sight, ceilings, levels, older_partitions, remembered
-from coordinator.quoting import VALUE
-from coordinator.quoting import bounded as shortened
-from coordinator.ranges import WHOLE
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 
 
 def set_targets(state: State, seen: Seen, call: Call) -> Decision:

@@ -6,13 +6,13 @@ It reads the state of the member, which the main thread replaces, and remembers 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import RedisUnavailableError
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Log
 from coordinator.member.state import State
 from coordinator.plan.poison import working_text
 from coordinator.progress.slices import Slice
-from coordinator.settings import GroupSettings
 
 LOG_AGAIN_MS = 20_000
 """How often a line about the same outage is logged."""

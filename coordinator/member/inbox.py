@@ -16,12 +16,12 @@ from enum import Enum, auto
 from itertools import chain
 from threading import Lock
 
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.plan.poison import MOST_SLICES
 from coordinator.progress.ends import Ends, ends_of
 from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.telemetry import SliceCost
 
 Reports = dict[Slice, SliceCost]
 

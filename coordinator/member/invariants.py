@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from coordinator.assignment.rebalance import difference, owned_ranges
-from coordinator.cost.batch_cost import LaneId
 from coordinator.member.batch import Batch
 from coordinator.member.state import Owning, State
+from coordinator.plan.cost.batch_cost import LaneId
 from coordinator.plan.planning import anything
 from coordinator.progress.growth import SIGHTS
 from coordinator.progress.ownership import Ownership, lane_ranges, not_owned

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from inspect import Signature, signature
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from coordinator.replies import Answer, Caller
+from coordinator.redis.replies import Answer, Caller
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -18,9 +18,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from coordinator import verdicts
 from coordinator.assignment.assignment_text import fields_of
 from coordinator.assignment.protocols import Protocol
+from coordinator.assignment.settings import GroupSettings
 from coordinator.assignment.spare import SLOW_PERCENT
 from coordinator.errors import (
     FencedMemberError,
@@ -30,14 +30,14 @@ from coordinator.errors import (
     InvalidOptionError,
     OtherOrderingError,
 )
-from coordinator.group_state import BATCH_BUDGET, LONGEST_BATCH, STANDBY
+from coordinator.errors.quoting import quoted
 from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
 from coordinator.member.state import State
-from coordinator.quoting import quoted
-from coordinator.replies import Joined, Joining
-from coordinator.settings import GroupSettings
+from coordinator.redis.group_state import BATCH_BUDGET, LONGEST_BATCH, STANDBY
+from coordinator.redis.replies import Joined, Joining
+from coordinator.values import verdicts
 
 FIRST_CONTACT_MS = 5_000
 """The patience with an address that never answered: it is more likely wrong than away."""

@@ -9,7 +9,7 @@ from coordinator.member.state import LogView, State
 from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.leader_epochs import Extents
-from coordinator.subscription import Assigned, Subscription, Topic, TopicPartition
+from coordinator.values.subscription import Assigned, Subscription, Topic, TopicPartition
 
 
 def see_topics(state: State, seen: Seen, call: Call) -> Decision:

@@ -30,9 +30,9 @@ from coordinator.progress.data_loss import Aged, Cut, Loss, Recreated, Truncated
 from coordinator.progress.leader_epochs import Extent, extents_of, leader_epochs, parsed
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
-from coordinator.replies import Acquired
-from coordinator.subscription import Bounds, TopicPartition
+from coordinator.redis.replies import Acquired
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Bounds, TopicPartition
 
 ENDS_MS = 10_000
 """Log ends in Redis are not older than this, while a member looks."""

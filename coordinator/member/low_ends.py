@@ -20,7 +20,7 @@ from coordinator.member.decision import Seen
 from coordinator.member.requests import ReadHighWatermarks
 from coordinator.member.state import LogView, Low, unsure
 from coordinator.progress.data_loss import LOW_MS
-from coordinator.subscription import Bounds, TopicPartition
+from coordinator.values.subscription import Bounds, TopicPartition
 
 
 def judged(

@@ -13,15 +13,15 @@ from coordinator.assignment.assignment_text import Ranges, event_text
 from coordinator.assignment.policies import GRANT, MEMBER_POLICY, UNREADABLE, UNREADABLE_TOPIC, Policy, refuse_demand
 from coordinator.assignment.rebalance import union
 from coordinator.errors import ConsumerRangeFetchNotAcceptedError
+from coordinator.errors.quoting import VALUE, bounded
 from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Return, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.requests import CopyPolicies, Event, Log, ReadClusterPolicies, ReadPolicy
 from coordinator.member.state import Offsets, State
 from coordinator.plan.planning import OwnedRange, OwnedRanges
-from coordinator.quoting import VALUE, bounded
-from coordinator.ranges import WHOLE
-from coordinator.replies import Look
-from coordinator.subscription import TopicPartition
+from coordinator.redis.replies import Look
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 
 READ_MS = 5_000
 _CONSEQUENCE = "The last known policies hold. Without any, members share no partition, and read each in its log's order"

@@ -23,9 +23,9 @@ from coordinator.member.mirroring import mirror_policy
 from coordinator.member.ownership_events import notified
 from coordinator.member.requests import Acquire, ReadPartitionCounts, RecordGrowths, Release
 from coordinator.member.state import State
-from coordinator.ranges import WHOLE
-from coordinator.replies import Acquired, Look
-from coordinator.subscription import TopicPartition
+from coordinator.redis.replies import Acquired, Look
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 
 
 def report_topics(state: State, seen: Seen, call: Call) -> Decision:

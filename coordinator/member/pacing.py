@@ -6,7 +6,7 @@ from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.limits import Limits
 from coordinator.member.state import Offsets, Pace, State
 from coordinator.plan.planning import OwnedRanges, anything, backlog, levels
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 IDLE_MS = 250
 """The time between two looks of an idle query."""

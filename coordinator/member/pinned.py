@@ -9,15 +9,15 @@ A lease that does not grow is of a dead member: wait for its end (rule: one-clai
 
 from dataclasses import replace
 
-from coordinator import verdicts
 from coordinator.assignment.assignment_text import Ranges, event_text, ranges_of
 from coordinator.assignment.rebalance import common
 from coordinator.errors import CoopKafkaError, InconsistentGroupProtocolError, OverlappingRangesError
-from coordinator.group_state import PINNED
+from coordinator.errors.quoting import VALUE, bounded
 from coordinator.member.decision import LOOK_MS, RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.requests import Log, ReadMetadata
 from coordinator.member.state import State
-from coordinator.quoting import VALUE, bounded
+from coordinator.redis.group_state import PINNED
+from coordinator.values import verdicts
 
 
 def held(state: State, seen: Seen, call: Call) -> Decision:

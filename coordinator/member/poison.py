@@ -15,7 +15,7 @@ from coordinator.member.requests import Abandon, Forgive, OffsetsOfARecord, Read
 from coordinator.member.state import Offsets, State, Strikes
 from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import Strike, forgiven, left_out, tried, without_struck
-from coordinator.ranges import WHOLE
+from coordinator.values.ranges import WHOLE
 
 
 def strike_before_join(state: State, seen: Seen, call: Call) -> Decision:

@@ -15,7 +15,7 @@ from coordinator.member.state import State
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.data_loss import Cut, cuts
 from coordinator.progress.ownership import Facts, facts_below
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.subscription import Topic, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

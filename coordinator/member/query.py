@@ -7,25 +7,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from coordinator import ports
-from coordinator.clock import Clock
-from coordinator.cost.steering import Steering
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.apply import World
 from coordinator.member.decision import Call, Setup, Step
 from coordinator.member.evidence import NOTHING
 from coordinator.member.inbox import Inbox
 from coordinator.member.limits import NO_LIMITS, Limits
+from coordinator.member.progress_report import behind_latest, failing_progress
 from coordinator.member.state import Life, State
 from coordinator.member.turns import Turns
-from coordinator.offset_spec import OffsetSpec
+from coordinator.plan.cost.steering import Steering
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.replies import Joining
-from coordinator.reports.progress_report import behind_latest, failing_progress
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Subscription, TopicPartition
-from coordinator.telemetry import SliceCost
+from coordinator.redis import ports
+from coordinator.redis.replies import Joining
+from coordinator.values.clock import Clock
+from coordinator.values.offset_spec import OffsetSpec
+from coordinator.values.subscription import Subscription, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from dataclasses import replace
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.rebalance import difference, owned_ranges
-from coordinator.cost.batch_cost import LaneId
 from coordinator.member.decision import Call, Decision, Seen
 from coordinator.member.event_time import keep_lead
 from coordinator.member.failing import hold_failing
@@ -32,12 +31,13 @@ from coordinator.member.poison import without_parked
 from coordinator.member.requests import Grant, ReadReach
 from coordinator.member.state import Offsets, State
 from coordinator.plan.back_pressure import held_back
+from coordinator.plan.cost.batch_cost import LaneId
 from coordinator.plan.failing_keys import together
 from coordinator.plan.joined_ranges import owned_in_all
 from coordinator.plan.planning import OwnedRanges, with_positions
 from coordinator.progress.segments import Progress
-from coordinator.ranges import HashRange
-from coordinator.reports.lane_lines import FAILING, JOINED, LEAD, OLDER, ROOM
+from coordinator.redis.lane_lines import FAILING, JOINED, LEAD, OLDER, ROOM
+from coordinator.values.ranges import HashRange
 
 
 def limit(state: State, seen: Seen, call: Call) -> Decision:

@@ -26,11 +26,11 @@ from coordinator.member.requests import (
     ResolveOffsets,
 )
 from coordinator.member.state import State
-from coordinator.offset_spec import Earliest
 from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.growth import Growth
-from coordinator.verdicts import Absent, Lost
+from coordinator.values.offset_spec import Earliest
+from coordinator.values.verdicts import Absent, Lost
 
 
 def recover(state: State, seen: Seen, call: Call) -> Decision:

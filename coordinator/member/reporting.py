@@ -6,9 +6,9 @@ The first batch of a process is shown in any case. It may take long, and an earl
 from dataclasses import replace
 
 from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
+from coordinator.member.lane_report import Planned, slow_part
 from coordinator.member.requests import DescribeLanes, ShowLanes
 from coordinator.member.state import State
-from coordinator.reports.lane_report import Planned, slow_part
 
 
 def show_lanes(state: State, seen: Seen, call: Call) -> Decision:

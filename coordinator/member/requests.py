@@ -5,11 +5,11 @@ method describes the call; `kinds` describes the kinds of calls.
 """
 
 from coordinator.assignment.assigning import computed
-from coordinator.cost.steering import Steering
 from coordinator.member.apply import World
 from coordinator.member.kinds import call, function, member_call, notice, own_call, own_notice, redis_call
-from coordinator.ports import Log as Kafka
-from coordinator.ports import Members, Poison, Positions, Reports
+from coordinator.plan.cost.steering import Steering
+from coordinator.redis.ports import Log as Kafka
+from coordinator.redis.ports import Members, Poison, Positions, Reports
 
 # -- Kafka
 ReadTopics = call(World.topics)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coordinator import verdicts
 from coordinator.errors import CoopKafkaError, FencedMemberError, RedisUnavailableError
 from coordinator.member import (
     accepting,
@@ -53,10 +52,11 @@ from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.replies import LATER, Leaving
-from coordinator.reports.lane_lines import LaneReport
-from coordinator.subscription import TopicPartition
-from coordinator.verdicts import Verdict
+from coordinator.redis.lane_lines import LaneReport
+from coordinator.redis.replies import LATER, Leaving
+from coordinator.values import verdicts
+from coordinator.values.subscription import TopicPartition
+from coordinator.values.verdicts import Verdict
 
 _log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ from coordinator.assignment.rebalance import union
 from coordinator.errors import CheckpointMismatchError
 from coordinator.member import accepting, log_view, pacing, planning, reading
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
+from coordinator.member.lane_report import batch_line
 from coordinator.member.low_ends import judged
 from coordinator.member.query import Query, Steps
 from coordinator.member.requests import Learn, Log, LogBatch, Pack, ResolveOffsets
@@ -22,9 +23,8 @@ from coordinator.progress.leader_epochs import leader_epochs
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import ALONE, StreamOffset
-from coordinator.replies import Acquired
-from coordinator.reports.lane_report import batch_line
-from coordinator.subscription import Assigned, TopicPartition
+from coordinator.redis.replies import Acquired
+from coordinator.values.subscription import Assigned, TopicPartition
 
 
 def _given(call: Call) -> Assigned:

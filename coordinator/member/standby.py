@@ -10,11 +10,11 @@ A member has no role if it does not want to be a standby, and no operator has dr
 
 from dataclasses import replace
 
-from coordinator.group_state import STANDBY, WORKING
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Log
 from coordinator.member.state import State
-from coordinator.settings import GroupSettings
+from coordinator.redis.group_state import STANDBY, WORKING
 
 _LINES = {
     STANDBY: "group {}: member {} is a standby: it reads nothing, and takes over when a working member is lost",

@@ -18,12 +18,12 @@ from typing import Any
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.policies import NO_POLICY, Policy
-from coordinator.cost.batch_cost import Ended, LaneId
-from coordinator.cost.quotas import Quota
 from coordinator.errors import RedisUnavailableError
 from coordinator.member.batch import Batch
 from coordinator.member.evidence import NOTHING, Evidence
 from coordinator.member.kinds import Kind, Request
+from coordinator.plan.cost.batch_cost import Ended, LaneId
+from coordinator.plan.cost.quotas import Quota
 from coordinator.plan.planning import Cutting, OwnedRanges
 from coordinator.plan.poison import Strike, Trials
 from coordinator.progress.data_loss import Loss
@@ -31,10 +31,10 @@ from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.leader_epochs import Extents
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.replies import Acquired, Caller, Moved, Seen
-from coordinator.reports.lane_lines import LaneReport
-from coordinator.subscription import Bounds, Topic, TopicPartition
-from coordinator.verdicts import Verdict
+from coordinator.redis.lane_lines import LaneReport
+from coordinator.redis.replies import Acquired, Caller, Moved, Seen
+from coordinator.values.subscription import Bounds, Topic, TopicPartition
+from coordinator.values.verdicts import Verdict
 
 Offsets = Mapping[TopicPartition, int]
 LookedAt = tuple[object, ...]

@@ -17,16 +17,16 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import Any
 
-from coordinator import replies
-from coordinator.clock import Clock
 from coordinator.errors import RedisNotReadyError, RedisUnavailableError
 from coordinator.member.apply import World
 from coordinator.member.decision import Ask, Call, Fail, LookAgain, Next, Return, Seen, Step, decide
 from coordinator.member.kinds import Kind, Request
 from coordinator.member.requests import Log
 from coordinator.member.state import Away, Life, State, Turn
-from coordinator.replies import Answer, Caller
-from coordinator.verdicts import Rejoin, Verdict
+from coordinator.redis import replies
+from coordinator.redis.replies import Answer, Caller
+from coordinator.values.clock import Clock
+from coordinator.values.verdicts import Rejoin, Verdict
 
 WAIT_MS = 10
 """The wait of a call for the heartbeat thread. A simulated clock moves only in waits."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.segments import Progress
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 
 def held_back(work: OwnedRanges, whole: Mapping[TopicPartition, Progress], most: int) -> OwnedRanges:

@@ -11,8 +11,8 @@ has at least one offset to read, however times jump in the log.
 from collections.abc import Mapping
 
 from coordinator.plan.planning import OwnedRanges, bounded
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 
 def unread(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetRange]:

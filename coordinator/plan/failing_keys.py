@@ -16,8 +16,8 @@ from operator import attrgetter
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import TopicPartition
 
 _key_hash = attrgetter("key_hash")
 Records = Mapping[TopicPartition, Sequence[FailingRecord]]

@@ -15,8 +15,8 @@ from functools import reduce
 from coordinator.assignment.rebalance import union
 from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.progress.growth import Ceilings
-from coordinator.ranges import HASH_MAX, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HASH_MAX, HashRange
+from coordinator.values.subscription import TopicPartition
 
 Hashes = tuple[HashRange, ...]
 NOTHING: OwnedRanges = {}

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from coordinator.plan.lane_bounds import Bounds, Piece, Pieces, shared
-from coordinator.ranges import HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import TopicPartition
 
 Joined = tuple[str, ...]
 """The topics of the option `copartition`, sorted; empty without it."""

@@ -14,8 +14,8 @@ from itertools import groupby
 from math import ceil
 from typing import NamedTuple
 
-from coordinator.ranges import HASH_MAX, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HASH_MAX, HashRange
+from coordinator.values.subscription import TopicPartition
 
 UNEVEN = 1.05
 """Cut anew if the heaviest task has this many times its share ..."""

@@ -3,7 +3,7 @@
 Pure numbers. Ownership, and how far a lane reads, are in `planning`.
 """
 
-from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
+from coordinator.values.ranges import HASH_MAX, HashRange, OffsetRange
 
 LANES_MAX = 4_096  # of one partition: one script in Redis handles so many well within its time-out
 LANES_OF_A_BATCH = 65_536

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from coordinator.plan.joined_topics import Joined, unit
 from coordinator.progress.slices import Slice, weight
-from coordinator.ranges import OffsetRange
+from coordinator.values.ranges import OffsetRange
 
 Task = tuple[Slice, ...]
 Work = Callable[[Slice], float]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from coordinator.key_hash import cut_bound
 from coordinator.plan.joined_topics import Joined, shared_by_units
 from coordinator.plan.lane_bounds import Bounds, Piece
 from coordinator.plan.lanes import cut_for_records, finest_piece, fixed_lanes
@@ -17,8 +16,9 @@ from coordinator.progress.growth import Ceilings
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lanes, LanesOfRows, Row
-from coordinator.ranges import HashRange, OffsetRange, Offsets, subtract
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cut_bound
+from coordinator.values.ranges import HashRange, OffsetRange, Offsets, subtract
+from coordinator.values.subscription import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

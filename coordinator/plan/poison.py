@@ -22,8 +22,8 @@ from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import NUMBER, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import NUMBER, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 Lane = tuple[TopicPartition, HashRange]
 

@@ -11,8 +11,8 @@ from itertools import accumulate, pairwise
 from operator import attrgetter
 
 from coordinator.progress.slices import Slice, merged
-from coordinator.ranges import HashRange, OffsetRange, union
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HashRange, OffsetRange, union
+from coordinator.values.subscription import TopicPartition
 
 WORTH_IT = 10
 """A stretch with fewer offsets is fetched by each task.

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import quote, unquote
 from zlib import crc32
 
-from coordinator import identifiers
 from coordinator.errors import CorruptAcknowledgementError, StateFormatError
+from coordinator.errors.quoting import quoted
 from coordinator.progress.ownership import Owned
 from coordinator.progress.slices import Slice, merged
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.quoting import quoted
-from coordinator.ranges import NUMBER, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values import identifiers
+from coordinator.values.ranges import NUMBER, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 VERSION = "1"
 _WORD = 2**64 - 1

@@ -16,7 +16,7 @@ from coordinator.errors import DataLossError
 from coordinator.progress.leader_epochs import Extent, Extents
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.subscription import NO_ID, Bounds, Topic, TopicPartition
+from coordinator.values.subscription import NO_ID, Bounds, Topic, TopicPartition
 
 LOW_MS = 10_000
 """How long a log end that is too low is looked at again before records count as lost.

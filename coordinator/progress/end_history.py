@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 MOST_LOOKS = 128
 """Most looks at one partition, about as many as a month needs; beyond that, looks that are close are joined."""

@@ -16,12 +16,12 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from coordinator import identifiers
 from coordinator.errors import StateFormatError
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import HashRange, OffsetRange, Offsets, runs
-from coordinator.subscription import TopicPartition
+from coordinator.values import identifiers
+from coordinator.values.ranges import HashRange, OffsetRange, Offsets, runs
+from coordinator.values.subscription import TopicPartition
 
 Ends = Mapping[TopicPartition, tuple[tuple[HashRange, int], ...]]
 """Early ends by partition: hash ranges, ascending and disjoint, and the first offset that was not read."""

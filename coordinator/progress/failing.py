@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from coordinator.errors import StateFormatError
-from coordinator.ranges import NUMBER
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import NUMBER
+from coordinator.values.subscription import TopicPartition
 
 ERROR_CHARACTERS, MESSAGE_CHARACTERS = 100, 200
 

@@ -21,8 +21,8 @@ from functools import reduce
 from typing import Self
 
 from coordinator.errors import StateFormatError
-from coordinator.ranges import NUMBER, HashRange
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.ranges import NUMBER, HashRange
+from coordinator.values.subscription import Topic, TopicPartition
 
 OPEN = 2**31
 """The level of a hash that no older partition holds back."""

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from coordinator.errors import StateFormatError
-from coordinator.ranges import NUMBER
-from coordinator.subscription import Bounds, TopicPartition
+from coordinator.values.ranges import NUMBER
+from coordinator.values.subscription import Bounds, TopicPartition
 
 _TEXT = re.compile(rf"({NUMBER})@({NUMBER}) reset=({NUMBER}) topic=(\S+)")
 

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from coordinator.errors import StateFormatError
+from coordinator.errors.quoting import quoted
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, Extents
 from coordinator.progress.ownership import Facts
-from coordinator.quoting import quoted
-from coordinator.ranges import HASH_MAX
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.ranges import HASH_MAX
+from coordinator.values.subscription import Topic, TopicPartition
 
 SCHEMA = "1"  # rule: schema-number
 _OF_ANY_SCHEMA = re.compile(r"coop-kafka v(\w+) .*")

@@ -13,8 +13,8 @@ from typing import NamedTuple, Self
 from coordinator.progress.leader_epochs import Extents
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, Row, StreamOffset
-from coordinator.ranges import HashRange, OffsetRange, Offsets, runs
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HashRange, OffsetRange, Offsets, runs
+from coordinator.values.subscription import TopicPartition
 
 
 class Owned(NamedTuple):

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Self
 
 from coordinator.errors import StateFormatError
-from coordinator.ranges import (
+from coordinator.values.ranges import (
     OFFSET_MAX,
     WHOLE,
     HashRange,

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from coordinator.errors import StateFormatError
-from coordinator.ranges import NUMBER, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import NUMBER, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 _BEGUN = re.compile(rf"(\S+) ({NUMBER}) (\S+) ({NUMBER})-({NUMBER})(?: one)?")
 

@@ -21,11 +21,11 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
-from coordinator import identifiers
 from coordinator.errors import CheckpointMismatchError, StateFormatError
 from coordinator.progress.slices import Slice
-from coordinator.ranges import WHOLE, HashRange, OffsetRange, Offsets, runs
-from coordinator.subscription import TopicPartition
+from coordinator.values import identifiers
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange, Offsets, runs
+from coordinator.values.subscription import TopicPartition
 
 VERSION, VERSION_WITHOUT_ORDER = 2, 3  # rule: schema-number
 HEADER = "#"  # no topic can have this name

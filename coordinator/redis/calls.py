@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import Self, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges, event_text
+from coordinator.assignment.settings import LONGEST_DELAY_MS, GroupSettings
 from coordinator.progress.ownership import Owned
-from coordinator.ranges import HashRange, offsets_of
 from coordinator.redis.client import RedisClient, Reply
 from coordinator.redis.keys import GROUPS, GroupKeys
-from coordinator.replies import NO_MEMBER, Answer, Caller, Seen
-from coordinator.settings import LONGEST_DELAY_MS, GroupSettings
+from coordinator.redis.replies import NO_MEMBER, Answer, Caller, Seen
+from coordinator.values.ranges import HashRange, offsets_of
 
 T = TypeVar("T")
 MOST_EVENTS = 1_000

@@ -14,7 +14,6 @@ from typing import Any, Protocol, cast
 import redis
 from redis.cluster import RedisCluster
 
-from coordinator import verdicts
 from coordinator.errors import (
     RedisAccessError,
     RedisConfigurationError,
@@ -23,9 +22,10 @@ from coordinator.errors import (
     StateLostError,
     redacted,
 )
-from coordinator.group_state import other_schema
 from coordinator.redis import connection as redis_connection
 from coordinator.redis.errors import errors_as_ours
+from coordinator.redis.group_state import other_schema
+from coordinator.values import verdicts
 
 TIMEOUT_S = 1.0
 _PLAIN: Mapping[object, type[verdicts.Verdict]] = {

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Self
 
 from coordinator.errors import CommitWithoutOrderError, StateFormatError, UnknownGroupError
-from coordinator.group_state import KnownTopic
-from coordinator.identifiers import LANE_EPOCH
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange, OffsetRange, Offsets
 from coordinator.redis.calls import ScriptCalls, owned_of, owned_text
 from coordinator.redis.errors import sound
-from coordinator.replies import Caller
-from coordinator.subscription import TopicPartition
+from coordinator.redis.group_state import KnownTopic
+from coordinator.redis.replies import Caller
+from coordinator.values.identifiers import LANE_EPOCH
+from coordinator.values.ranges import HashRange, OffsetRange, Offsets
+from coordinator.values.subscription import TopicPartition
 
 Reads = Mapping[TopicPartition, tuple[tuple[HashRange, int], ...]]
 """For each lane of a batch, the offset after the last one that the batch reads."""

@@ -10,7 +10,7 @@ import redis
 from redis.credentials import CredentialProvider
 
 from coordinator.errors import InvalidOptionError
-from coordinator.user_class import FAILURES, error_text, made
+from coordinator.values.user_class import FAILURES, error_text, made
 
 ARGUMENT = "credential_provider"
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from coordinator.group_state import Event
 from coordinator.redis.client import RedisClient
+from coordinator.redis.group_state import Event
 from coordinator.redis.keys import GroupKeys
 
 WAIT_MS = 500

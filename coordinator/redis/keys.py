@@ -35,7 +35,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 GROUPS = "coop:v1:groups"
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges, ranges_of, subscriber
 from coordinator.assignment.assignment_text import ranges_text as assignment_text
+from coordinator.assignment.assignors.assignor import Assignment, Subscriber
 from coordinator.assignment.policies import Policy, policy_of
-from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.errors import StateFormatError
-from coordinator.group_state import KnownTopic
-from coordinator.ports import NO_RANGES, Offsets
 from coordinator.progress.growth import parsed
 from coordinator.redis.calls import ScriptCalls, answer, flat, pairs, ranges_text
 from coordinator.redis.errors import sound
+from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.policies import RedisPolicies
-from coordinator.replies import LATER, Admitted, Answer, Caller, Joining, Leaving, Look
-from coordinator.subscription import TopicPartition
+from coordinator.redis.ports import NO_RANGES, Offsets
+from coordinator.redis.replies import LATER, Admitted, Answer, Caller, Joining, Leaving, Look
+from coordinator.values.subscription import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from coordinator.group_state import KnownTopic
-from coordinator.ranges import OffsetRange
 from coordinator.redis.calls import ScriptCalls, flat, pairs
 from coordinator.redis.client import RedisClient
+from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.keys import GROUPS
 from coordinator.redis.poison import RedisPoison
 from coordinator.redis.policies import KEPT_MS, RedisPolicies
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

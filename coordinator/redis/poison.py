@@ -8,7 +8,7 @@ from coordinator.progress.failing import FailingRecord
 from coordinator.progress.ownership import Ownership
 from coordinator.redis.calls import ScriptCalls, answer, flat, owned_text
 from coordinator.redis.errors import sound
-from coordinator.replies import Answer, Caller
+from coordinator.redis.replies import Answer, Caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordinator.assignment.policies import CLUSTER, Policy, checked, policy_of
-from coordinator.group_state import check_schema
 from coordinator.redis.calls import ScriptCalls, flat, pairs
+from coordinator.redis.group_state import check_schema
 
 KEPT_MS = 7 * 24 * 3_600_000
 """How long a policy without a group is kept: seven days, as in Kafka (KIP-211)."""

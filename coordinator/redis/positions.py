@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.policies import Policy, policy_of
 from coordinator.assignment.rebalance import union
-from coordinator.group_state import KnownTopic
-from coordinator.group_texts import offsets_at
-from coordinator.ports import NO_EXTENTS, Offsets, Proof
 from coordinator.progress.ends import Ends, text_of
 from coordinator.progress.ends import parsed as parsed_ends
 from coordinator.progress.failing import FailingRecord
@@ -18,11 +15,14 @@ from coordinator.progress.growth import Growth, Segments, parsed
 from coordinator.progress.ownership import Fact, Facts, asked_of, coalesced, not_owned
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, HashRange, offsets_of
 from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs
 from coordinator.redis.errors import sound
-from coordinator.replies import Acquired, Answer, Authorized, Caller, HandedOut, Moved, Sealed, Status
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.redis.group_state import KnownTopic
+from coordinator.redis.group_texts import offsets_at
+from coordinator.redis.ports import NO_EXTENTS, Offsets, Proof
+from coordinator.redis.replies import Acquired, Answer, Authorized, Caller, HandedOut, Moved, Sealed, Status
+from coordinator.values.ranges import WHOLE, HashRange, offsets_of
+from coordinator.values.subscription import Topic, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

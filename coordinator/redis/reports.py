@@ -8,8 +8,8 @@ from coordinator.redis.calls import ScriptCalls, answer
 from coordinator.redis.client import RedisClient
 from coordinator.redis.errors import sound
 from coordinator.redis.keys import GroupKeys
-from coordinator.replies import Answer, Caller
-from coordinator.reports.lane_lines import BatchLine, LaneLine, lines_text
+from coordinator.redis.lane_lines import BatchLine, LaneLine, lines_text
+from coordinator.redis.replies import Answer, Caller
 
 MOST_BATCHES = 1_000
 """The number of batches in the history, of all members together, roughly."""

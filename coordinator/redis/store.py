@@ -1,9 +1,9 @@
 """The store of a group in Redis: its four parts, which share their calls."""
 
-from coordinator.ports import Store
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.members import RedisMembers
 from coordinator.redis.poison import RedisPoison
+from coordinator.redis.ports import Store
 from coordinator.redis.positions import RedisPositions
 from coordinator.redis.reports import RedisReports
 

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 from rich.table import Table
 
 import job_output
-from coordinator.key_hash import cuts, hash_record
+from coordinator.values.key_hash import cuts, hash_record
 from verdict import Delivery
 
 

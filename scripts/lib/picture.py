@@ -21,12 +21,12 @@ import processes
 import servers
 from broker_jars import ROOT
 from coordinator.errors import UnknownGroupError
-from coordinator.key_hash import hash_key
-from coordinator.operations.picture import Words, draw
-from coordinator.operations.plane import Plane, plane
 from coordinator.redis.client import RedisClient
 from coordinator.redis.snapshot import read_group
-from coordinator.subscription import TopicPartition
+from coordinator.tools.operations.picture import Words, draw
+from coordinator.tools.operations.plane import Plane, plane
+from coordinator.values.key_hash import hash_key
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source import map_in_read
 from topics import Kafka, Record
 

@@ -19,9 +19,9 @@ from broker_jars import ROOT
 from cluster import hosts, spark
 from cluster.hosts import BASE, Host
 from cluster.spark import Cluster
-from coordinator.operations.draining import drain
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
+from coordinator.tools.operations.draining import drain
 from drivers.driver import Driver
 from drivers.fleet import Fleet
 from flights import flights

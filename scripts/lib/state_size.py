@@ -22,16 +22,16 @@ import redis
 
 import processes
 import servers
-from coordinator.key_hash import cuts, hash_key
+from coordinator.assignment.settings import GroupSettings
 from coordinator.progress.ownership import completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller, Joining
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.key_hash import cuts, hash_key
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Topic, TopicPartition
 
 LANES, KEYS, MOST_BYTES = 8, 4_043, 4_096
 TP = TopicPartition("orders", 0)

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from coordinator.errors import LogError
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.decode.arrow_columns import numbers, repeated
 from spark_coop_source.decode.byte_column import Rows
 from spark_coop_source.decode.chunk import Chunk

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import BinaryIO, Self
 
-from coordinator.ranges import OffsetRange
+from coordinator.values.ranges import OffsetRange
 from spark_coop_source.cache import folder
 from spark_coop_source.cache.folder import Folder
 

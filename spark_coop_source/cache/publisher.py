@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from coordinator.ranges import OffsetRange
+from coordinator.values.ranges import OffsetRange
 from spark_coop_source.cache.block_format import Packed
 from spark_coop_source.cache.blocks import Block, BlockCache, Lock
 

@@ -20,8 +20,8 @@ from hashlib import blake2b
 import pyarrow as pa
 
 from coordinator.plan.sharing import SharedStretch
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.cache import block_format, leftovers
 from spark_coop_source.cache.blocks import Block, BlockCache, Read
 from spark_coop_source.cache.publisher import Fetch, Publisher

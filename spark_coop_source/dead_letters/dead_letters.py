@@ -14,10 +14,10 @@ from typing import Self
 
 import pyarrow as pa
 
-from coordinator.dead_letter import NO_TIME, DeadLetter, SourceRecord
 from coordinator.kafka.partitioning import partition_for
 from coordinator.kafka.producer import Outgoing, RecordProducer
-from coordinator.subscription import TopicPartition
+from coordinator.values.dead_letter import NO_TIME, DeadLetter, SourceRecord
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.dead_letters import producers
 
 _US_PER_MS = 1_000

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from coordinator.assignors.joined import check_counts
+from coordinator.assignment.assignors.joined import check_counts
 from coordinator.errors import DataLossError
-from coordinator.offset_spec import AtTimestamp, NoMatch
 from coordinator.plan.packing import pack
 from coordinator.plan.planning import OwnedRange, plan
-from coordinator.ports import Log
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.slices import Slice
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.subscription import Assigned, Bounds, Subscription, TopicPartition
+from coordinator.redis.ports import Log
+from coordinator.values.offset_spec import AtTimestamp, NoMatch
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import Assigned, Bounds, Subscription, TopicPartition
 from spark_coop_source.driver.pushed_filters import NOTHING, Pushed, pushed
 from spark_coop_source.driver.tasks import input_partitions
 from spark_coop_source.driver.wiring import check_dead_letters, cutting, kafka_log

@@ -16,8 +16,8 @@ from typing import Any
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
-from coordinator.ranges import OFFSET_MAX
-from coordinator.record_filter import Key
+from coordinator.values.ranges import OFFSET_MAX
+from coordinator.values.record_filter import Key
 
 _EPOCH, _MS = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 

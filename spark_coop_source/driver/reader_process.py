@@ -26,23 +26,23 @@ from dataclasses import replace
 from itertools import chain
 from types import FrameType
 
-from coordinator.clock import BootClock
 from coordinator.errors import MissingOptionError
 from coordinator.kafka.connection import servers_of
 from coordinator.member.cooperative import Cooperative
 from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.member.standalone import Standalone
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.plan.packing import Task
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
+from coordinator.redis.lane_lines import LaneReport
+from coordinator.redis.replies import Joining, Leaving
 from coordinator.redis.store import store_of
-from coordinator.replies import Joining, Leaving
-from coordinator.reports.lane_lines import LaneReport
-from coordinator.subscription import Assigned, TopicPartition
-from coordinator.telemetry import SliceCost
+from coordinator.values.clock import BootClock
+from coordinator.values.subscription import Assigned, TopicPartition
 from spark_coop_source.driver.identity import application
 from spark_coop_source.driver.query_thread import query_of
 from spark_coop_source.driver.task_server import GONE_S, TaskServer

@@ -14,16 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.assignment.replica_sets import move, names
-from coordinator.clock import BootClock
 from coordinator.errors import StoreError
 from coordinator.member.limits import Limits
 from coordinator.plan.packing import Task
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
+from coordinator.redis.lane_lines import LaneReport
 from coordinator.redis.replica_sets import adopt_policies, chosen_set, members_of
-from coordinator.reports.lane_lines import LaneReport
-from coordinator.subscription import TopicPartition
+from coordinator.values.clock import BootClock
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.driver.reader_process import GroupSession, let_nothing_interrupt
 from spark_coop_source.options.options import SourceOptions
 from spark_coop_source.task.partition import Ending

@@ -29,8 +29,8 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from coordinator.member.limits import Limits
+from coordinator.member.progress_report import lane_progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.reports.progress_report import lane_progress
 from spark_coop_source.driver.tasks import deadline, input_partitions
 from spark_coop_source.environment import interpreter_notices, needed_packages
 from spark_coop_source.function.user_function import UserFunction

@@ -18,10 +18,10 @@ from time import monotonic
 from typing import Protocol, cast
 
 from coordinator.errors import CoopKafkaError
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.progress.slices import Slice
-from coordinator.telemetry import SliceCost
 from spark_coop_source.driver.telemetry_reports import LatestReports
 from spark_coop_source.telemetry.frames import framed, next_text
 from spark_coop_source.telemetry.questions import Answer, Question

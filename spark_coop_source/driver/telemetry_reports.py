@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.progress.slices import Slice
-from coordinator.telemetry import SliceCost
 from spark_coop_source.telemetry.report import Report
 
 PLANS = 8

@@ -1,14 +1,14 @@
 """Translates options to the coordinator's values. No other module knows both. Driver side; only one check connects."""
 
+from coordinator.assignment.assignors import registry
+from coordinator.assignment.assignors.assignor import Assignor
+from coordinator.assignment.assignors.joined import Joined
 from coordinator.assignment.ownership_listener import OwnershipListener, listener
-from coordinator.assignors import registry
-from coordinator.assignors.assignor import Assignor
-from coordinator.assignors.joined import Joined
-from coordinator.group_state import DEAD_LETTERS
+from coordinator.assignment.settings import LONGEST_DELAY_MS, GroupSettings
 from coordinator.kafka.dead_letter_topic import check_dead_letter_topic
 from coordinator.kafka.log import KafkaLog
 from coordinator.plan.planning import Cutting
-from coordinator.settings import LONGEST_DELAY_MS, GroupSettings
+from coordinator.redis.group_state import DEAD_LETTERS
 from spark_coop_source.options.options import SourceOptions
 
 

@@ -12,7 +12,7 @@ from kafka import TopicPartition as KafkaTopicPartition
 from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import ANSWER_BYTES_MAX, open_client
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.fetch import large_reads, raw_batches
 from spark_coop_source.fetch.idle_clients import IdleClients, key_of
 

@@ -46,8 +46,8 @@ from coordinator.kafka.connection import servers_of
 from coordinator.kafka.errors import error_text, explained
 from coordinator.kafka.log import KafkaLog
 from coordinator.progress.data_loss import LOW_MS
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import Bounds, TopicPartition, Topics
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import Bounds, TopicPartition, Topics
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.record_batch_v2 import RawBatch, decoded
 from spark_coop_source.decode.sizes import UNBOUNDED, Sizes, TooLarge, Whole

@@ -19,7 +19,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
 from coordinator.kafka import internals
-from coordinator.ranges import OFFSET_MAX
+from coordinator.values.ranges import OFFSET_MAX
 from spark_coop_source.decode.record_batch_v2 import RawBatch
 from spark_coop_source.fetch.raw_batches import HEAD
 

@@ -6,8 +6,8 @@ Knows options by name; nothing of the reading of batches.
 from collections.abc import Mapping
 
 from coordinator.errors import BatchTooLargeError
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.decode.sizes import TooLarge, Whole
 
 _OR_SKIP = "or set failOnDataLoss=false to skip it"

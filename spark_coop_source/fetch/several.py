@@ -19,8 +19,8 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaTopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.fetch.needed import limit
 
 log = logging.getLogger(__name__)

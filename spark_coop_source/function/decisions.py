@@ -23,11 +23,11 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from coordinator.dead_letter import MESSAGE_CHARACTERS
 from coordinator.errors import MapInReadError
+from coordinator.errors.quoting import quoted
 from coordinator.progress.failing import FailingRecord
-from coordinator.quoting import quoted
-from coordinator.subscription import TopicPartition
+from coordinator.values.dead_letter import MESSAGE_CHARACTERS
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.function.call import FunctionCall
 from spark_coop_source.function.keyed_work import Again, Next
 from spark_coop_source.function.matching import Matching

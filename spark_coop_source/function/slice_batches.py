@@ -12,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coordinator.progress.slices import Slice
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.select.hash_column import hashes_of, offsets_of, without_hashes
 
 

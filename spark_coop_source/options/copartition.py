@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError
-from coordinator.subscription import Subscription, Topics
+from coordinator.values.subscription import Subscription, Topics
 from spark_coop_source.options import table
 from spark_coop_source.options.values import Given, Option
 

@@ -8,8 +8,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator.ranges import HashRange, runs
-from coordinator.record_filter import Key
+from coordinator.values.ranges import HashRange, runs
+from coordinator.values.record_filter import Key
 from spark_coop_source.options.json_values import hash_ranges, json_of, short
 from spark_coop_source.options.values import CHARACTERS
 

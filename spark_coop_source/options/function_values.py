@@ -7,7 +7,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from coordinator.errors import InvalidOptionError
-from coordinator.quoting import quoted
+from coordinator.errors.quoting import quoted
 from spark_coop_source.function.user_function import IMPORT_REMEDY, UnimportableError, is_name
 from spark_coop_source.options.allowed_functions import loaded_if_allowed
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from coordinator.offset_spec import EARLIEST, AtOffsets, Earliest, Latest
-from coordinator.quoting import VALUE, bounded
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange
-from coordinator.subscription import Assigned, TopicPartition
+from coordinator.errors.quoting import VALUE, bounded
+from coordinator.values.offset_spec import EARLIEST, AtOffsets, Earliest, Latest
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.values.subscription import Assigned, TopicPartition
 from spark_coop_source.options.text_values import check_topic
 from spark_coop_source.options.values import INT, LONG
 

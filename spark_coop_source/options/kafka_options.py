@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ipaddress import IPv6Address
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
-from coordinator.quoting import quoted
+from coordinator.errors.quoting import quoted
 from spark_coop_source.options.kafka_security import security_arguments
 from spark_coop_source.options.kafka_table import PASSED, remedy
 from spark_coop_source.options.values import check_length, invalid, named

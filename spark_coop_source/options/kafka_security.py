@@ -7,9 +7,9 @@ them. No IO: `coordinator.kafka.client` reads the files.
 from collections.abc import Mapping
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
+from coordinator.errors.quoting import quoted, shown
 from coordinator.kafka import client as kafka_client
 from coordinator.kafka.client import Secret, pem_blocks
-from coordinator.quoting import quoted, shown
 from spark_coop_source.options import jaas, oauth
 from spark_coop_source.options.values import Text, Word, invalid
 

@@ -6,7 +6,7 @@ The query runs all the same. Pure; the readers log.
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from coordinator.offset_spec import AtTimestamp, AtTimestamps, OffsetSpec
+from coordinator.values.offset_spec import AtTimestamp, AtTimestamps, OffsetSpec
 from spark_coop_source.options import table
 from spark_coop_source.options.kafka_table import NO_EFFECT
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from coordinator.errors import ConfigurationError, InvalidOptionError, MissingOptionError
+from coordinator.errors.quoting import quoted
 from coordinator.kafka.client import TOKENS
 from coordinator.kafka.token_source import FILE, TokenSource
-from coordinator.quoting import quoted
 from spark_coop_source.options.jaas import LoginModule
 from spark_coop_source.options.values import invalid
 

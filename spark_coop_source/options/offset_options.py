@@ -4,7 +4,7 @@ The rules are those of Spark's Kafka source (KafkaSourceProvider, measured on ve
 """
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError
-from coordinator.offset_spec import (
+from coordinator.values.offset_spec import (
     EARLIEST,
     LATEST,
     AtOffsets,
@@ -15,7 +15,7 @@ from coordinator.offset_spec import (
     NoMatch,
     OffsetSpec,
 )
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.options import table
 from spark_coop_source.options.values import Given
 

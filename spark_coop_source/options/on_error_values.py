@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import TypeVar
 
+from coordinator.assignment.settings import LONGEST_DELAY_MS
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError
-from coordinator.quoting import quoted
-from coordinator.settings import LONGEST_DELAY_MS
+from coordinator.errors.quoting import quoted
 from spark_coop_source.function.error_policy import THENS, ErrorPolicy, Then
 from spark_coop_source.function.on_error import PARAMETERS
 from spark_coop_source.function.user_function import UnloadableError, is_name

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql.types import StructType
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
-from coordinator.offset_spec import Earliest, Latest, OffsetSpec
-from coordinator.quoting import shown
-from coordinator.ranges import OFFSET_MAX, WHOLE
-from coordinator.record_filter import RecordFilter
-from coordinator.subscription import Assigned, Subscription
+from coordinator.errors.quoting import shown
+from coordinator.values.offset_spec import Earliest, Latest, OffsetSpec
+from coordinator.values.ranges import OFFSET_MAX, WHOLE
+from coordinator.values.record_filter import RecordFilter
+from coordinator.values.subscription import Assigned, Subscription
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT, EVERY, PLAIN
 from spark_coop_source.function.error_policy import ErrorPolicy
 from spark_coop_source.options import (
@@ -67,7 +67,7 @@ class SourceOptions:
     slots: int
     slots_given: bool  # else they are the cores of the driver's host
     capacity: int
-    assignor: str  # a name of coordinator.assignors.registry
+    assignor: str  # a name of coordinator.assignment.assignors.registry
     copartition: tuple[str, ...]  # topics with the same lanes and owners; empty: none
     listener: str | None  # module:Class, of coordinator.assignment.ownership_listener
     labels: Mapping[str, str]  # of the member

@@ -2,9 +2,9 @@
 
 from coordinator.assignment.replica_sets import names
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError
-from coordinator.identifiers import GROUP_NAME_MAX
-from coordinator.quoting import bounded
-from coordinator.subscription import Assigned, Subscription
+from coordinator.errors.quoting import bounded
+from coordinator.values.identifiers import GROUP_NAME_MAX
+from coordinator.values.subscription import Assigned, Subscription
 
 
 def check(redundancy: int, group: str | None, subscription: Subscription, *, joined: bool) -> None:

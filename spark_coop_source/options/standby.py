@@ -1,7 +1,7 @@
 """The rules between `standby` and other options, and triggers. Does no IO."""
 
 from coordinator.errors import ConflictingOptionsError
-from coordinator.subscription import Assigned
+from coordinator.values.subscription import Assigned
 from spark_coop_source.options import table
 from spark_coop_source.options.values import Given
 

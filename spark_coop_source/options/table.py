@@ -5,7 +5,7 @@ Names, defaults and meaning of the first three sections and of "How it is read" 
 
 from collections.abc import Mapping
 
-from coordinator.offset_spec import NoMatch
+from coordinator.values.offset_spec import NoMatch
 from spark_coop_source.options.filter_values import KeyRanges, Keys
 from spark_coop_source.options.function_values import FunctionText, RowSchema
 from spark_coop_source.options.json_values import Assignment, Offsets, Timestamps

@@ -8,12 +8,12 @@ from collections import Counter
 from dataclasses import dataclass
 
 from coordinator.assignment import ownership_listener
-from coordinator.assignors import registry
+from coordinator.assignment.assignors import registry
 from coordinator.errors import InvalidOptionError
-from coordinator.identifiers import GROUP_NAME_MAX
-from coordinator.quoting import has_control_character, quoted
+from coordinator.errors.quoting import has_control_character, quoted
 from coordinator.redis import urls
-from coordinator.subscription import Pattern, Topics
+from coordinator.values.identifiers import GROUP_NAME_MAX
+from coordinator.values.subscription import Pattern, Topics
 from spark_coop_source.arrow_output.schema import NAMED
 
 PATTERN_MAX = 10_000

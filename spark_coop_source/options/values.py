@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
 from coordinator.errors import InvalidOptionError
-from coordinator.quoting import NOT_SHOWN, has_control_character, may_hold_secret, quoted, shown
+from coordinator.errors.quoting import NOT_SHOWN, has_control_character, may_hold_secret, quoted, shown
 
 INT = 2**31 - 1
 LONG = 2**63 - 1

@@ -1,7 +1,7 @@
 """The rules between `ordering=none` and other options. Does no IO."""
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError
-from coordinator.subscription import Assigned
+from coordinator.values.subscription import Assigned
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
 from spark_coop_source.options import table
 from spark_coop_source.options.values import Given, Option

@@ -4,7 +4,7 @@
     hashes     only where the filter has key ranges or keys
     keys       copied and compared only where the hash is that of a key in the list
 
-Knows chunks, hashes and the filter; nothing of slices. `coordinator.record_filter` defines the result.
+Knows chunks, hashes and the filter; nothing of slices. `coordinator.values.record_filter` defines the result.
 """
 
 import numpy as np
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from coordinator.ranges import OFFSET_MAX, WHOLE
-from coordinator.record_filter import Key, RecordFilter
+from coordinator.values.ranges import OFFSET_MAX, WHOLE
+from coordinator.values.record_filter import Key, RecordFilter
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.select.hashing import Hashes, hash_records

@@ -1,4 +1,4 @@
-"""Computes the key hash of many records at once, as `coordinator.key_hash` defines it."""
+"""Computes the key hash of many records at once, as `coordinator.values.key_hash` defines it."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coordinator.progress.slices import Slice
-from coordinator.ranges import WHOLE, HashRange
+from coordinator.values.ranges import WHOLE, HashRange
 from spark_coop_source.decode.byte_column import Rows
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.select.hashing import Hashes, hash_records

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coordinator.progress.acknowledgement import Strip, check_of
-from coordinator.ranges import WHOLE, OffsetRange, Offsets
+from coordinator.values.ranges import WHOLE, OffsetRange, Offsets
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
 from spark_coop_source.decode.arrow_columns import numbers, repeated
 from spark_coop_source.decode.byte_column import Rows

@@ -26,8 +26,8 @@ from math import inf
 from coordinator.errors import KafkaUnavailableError
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord, Failures
-from coordinator.ranges import HASH_MAX, HashRange, runs
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HASH_MAX, HashRange, runs
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.task.reads import Read
 
 _log = logging.getLogger(__name__)

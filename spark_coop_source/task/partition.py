@@ -13,8 +13,8 @@ from coordinator.plan.sharing import SharedStretches
 from coordinator.progress.acknowledgement import Strip
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.slices import Slice
-from coordinator.record_filter import EVERYTHING, RecordFilter
-from coordinator.subscription import TopicPartition
+from coordinator.values.record_filter import EVERYTHING, RecordFilter
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.telemetry.report import ReportTo
 
 

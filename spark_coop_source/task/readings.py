@@ -26,8 +26,8 @@ from kafka import KafkaConsumer
 from coordinator.errors import KafkaUnavailableError, LogError
 from coordinator.plan.sharing import SharedStretch
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HashRange, OffsetRange, union
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HashRange, OffsetRange, union
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import completed, shared, to_arrow
 from spark_coop_source.cache.blocks import BlockCache, opened
 from spark_coop_source.cache.publisher import Fetched

@@ -20,7 +20,7 @@ import pyarrow as pa
 from coordinator.errors import TaskNotEndedError
 from coordinator.progress.ends import Ends, slices_to
 from coordinator.progress.slices import Slice, merged
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import regrouped
 from spark_coop_source.dead_letters.dead_letters import DeadLetters
 from spark_coop_source.function.runner import SILENT, Listener, run

@@ -19,9 +19,9 @@ from typing import Self
 from pyspark import TaskContext
 
 from coordinator.errors import TaskNotEndedError
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, Failures
-from coordinator.telemetry import SliceCost
 from spark_coop_source.telemetry.frames import framed, next_text
 from spark_coop_source.telemetry.questions import Answer, Question
 from spark_coop_source.telemetry.report import HELLO, Report, ReportTo, encoded

@@ -25,10 +25,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from coordinator.plan.cost.telemetry import MOST_AT, MOST_KEYS, KeyAt, KeyCost, SliceCost
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HashRange
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import MOST_AT, MOST_KEYS, KeyAt, KeyCost, SliceCost
+from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.decode.arrow_columns import numbers
 from spark_coop_source.function.attempts import Done
 from spark_coop_source.function.runner import Listener

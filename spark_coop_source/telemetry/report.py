@@ -10,9 +10,9 @@ from math import isfinite
 from typing import Any
 
 from coordinator.errors import CoopKafkaError
-from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import MOST_AT, MOST_KEYS, KeyAt, KeyCost, SliceCost
+from coordinator.plan.cost.telemetry import MOST_AT, MOST_KEYS, KeyAt, KeyCost, SliceCost
+from coordinator.values.ranges import HASH_MAX, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 MOST_BYTES = 4_096
 """Most bytes of a report; a longer one is dropped."""

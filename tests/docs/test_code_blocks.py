@@ -27,11 +27,11 @@ from pyspark.sql.streaming.query import StreamingQueryManager
 import servers
 from broker_jars import ROOT
 from command_runs import Run
+from coordinator.assignment.assignors.assignor import Subscriber
+from coordinator.assignment.assignors.check import check
 from coordinator.assignment.ownership_listener import OwnershipListener
-from coordinator.assignors.assignor import Subscriber
-from coordinator.assignors.check import check
 from coordinator.errors import FunctionNotAllowedError, InvalidOptionError
-from coordinator.key_hash import hash_key
+from coordinator.values.key_hash import hash_key
 from documented import Place, blocks, commands, ending
 from served import served
 from spark_coop_source.options.options import validate
@@ -41,7 +41,7 @@ from topics import Kafka
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(?!text)(\w+)$", re.MULTILINE)
 AUDITED = "50 records done, each exactly once in the sink: 0 lost, 0 repeated, 0 out of order."
-README, OPERATOR = "tests/docs/test_readme.py", "tests/coordinator/cli/test_operator_commands.py"
+README, OPERATOR = "tests/docs/test_readme.py", "tests/coordinator/tools/cli/test_operator_commands.py"
 ELSEWHERE = {
     ("README.md", "console"): README,
     ("README.md", "python"): README,

@@ -12,7 +12,7 @@ from coordinator import errors
 from coordinator.commits.commit_api import Committed
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from documented import blocks
 from group_services import Group, batch, subscribed
 from streams import keyed

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from broker_jars import ROOT
-from coordinator.reports.lane_lines import BatchLine
+from coordinator.redis.lane_lines import BatchLine
 from spark_coop_source import logs
 
 PAGE = (ROOT / "docs" / "logging.md").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 import re
 
 from broker_jars import ROOT
-from coordinator.exporter.metrics import METRICS
+from coordinator.tools.exporter.metrics import METRICS
 
 PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
 ALERTS = (ROOT / "conf" / "prometheus" / "alerts.yml").read_text(encoding="utf-8")

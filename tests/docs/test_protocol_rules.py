@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.group_state import SCHEMA
 from coordinator.progress.stream_offset import VERSION, VERSION_WITHOUT_ORDER
 from coordinator.redis import keys
+from coordinator.redis.group_state import SCHEMA
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "setup.cfg").exists())
 PAGE = "docs/protocol.md"

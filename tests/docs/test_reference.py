@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from broker_jars import ROOT
-from coordinator.cli.commands import commands
 from coordinator.errors import CoopKafkaError
+from coordinator.tools.cli.commands import commands
 from pages import command_page
 from pages.event_kinds import EVENT_KINDS, EventKind
 from pages.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric

@@ -16,10 +16,10 @@ import processes
 from broker_jars import ROOT
 from coordinator.commits.group_commits import GroupCommits
 from coordinator.errors import UnknownGroupError
-from coordinator.group_state import GroupState
 from coordinator.redis.client import RedisClient
+from coordinator.redis.group_state import GroupState
 from coordinator.redis.snapshot import read_group
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from drivers import points
 from job import SparkSubmit
 from streams import Stream, eventually, stable

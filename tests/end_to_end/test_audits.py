@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, lit, monotonically_increasing_id, spark_partition_id, when
 
 from command_runs import Run
-from coordinator.audit.report import Audit
 from coordinator.errors import InvalidOptionError, MissingOptionError, SinkError
+from coordinator.tools.audit.report import Audit
 from spark_coop_source import audit
 from streams import DEADLINE_S, Stream, keyed
 from topics import Kafka

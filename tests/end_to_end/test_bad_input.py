@@ -13,7 +13,7 @@ import redis
 from pyspark.errors import PySparkException
 
 import servers
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from kafka_logs import delete_records
 from own_valkey import OwnValkey
 from streams import Stream, eventually, keyed, stable

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from command_runs import Run
 from coordinator.commits.commit_api import CommitApi
 from coordinator.errors import CodedError
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from driver_output import beside_the_driver, driver_output
 from spark_coop_source.errors_in_spark import error_of
 from streams import Stream, eventually, keyed, stable
@@ -20,8 +20,8 @@ from topics import Kafka
 RECORDS = 10
 
 ASSIGNOR = """
-from coordinator.ranges import HASH_MAX, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HASH_MAX, HashRange
+from coordinator.values.subscription import TopicPartition
 
 
 class Halves:

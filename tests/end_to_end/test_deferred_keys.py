@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
-from coordinator.key_hash import hash_key
 from coordinator.progress.failing import FailingRecord
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.poison import RedisPoison
+from coordinator.values.key_hash import hash_key
 from spark_coop_source import OnError, map_in_read
 from streams import Stream
 from topics import Kafka, Record

@@ -4,20 +4,20 @@ from dataclasses import dataclass
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.commits.commit_api import CommitApi
 from coordinator.errors import MaxIndividualCommitReachedError
 from coordinator.member.service import Service
-from coordinator.offset_spec import Earliest
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.plan.planning import Cutting
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange, OffsetRange
 from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.replies import Joining
 from coordinator.redis.store import store_of
-from coordinator.replies import Joining
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import SliceCost
+from coordinator.values.offset_spec import Earliest
+from coordinator.values.ranges import HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, TestClock, batch, subscribed
 from streams import eventually, keyed
 

@@ -13,8 +13,8 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from coordinator.assignment.rebalance import union
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 from documented import blocks
 from drivers import joining_job, stream_join_job
 from drivers.driver import Driver

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql.streaming.query import StreamingQuery
 
-from coordinator.operations.views import view
+from coordinator.tools.operations.views import view
 from driver_output import beside_the_driver
 from group_services import Group
 from streams import Stream, eventually, stable, state
@@ -20,9 +20,9 @@ HOUR_AGO_MS = time.time_ns() // 1_000_000 - HOUR_MS
 ASSIGNOR = """
 from dataclasses import replace
 
-from coordinator.assignors.grouped import Grouped
-from coordinator.ranges import WHOLE
-from coordinator.subscription import TopicPartition
+from coordinator.assignment.assignors.grouped import Grouped
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 
 
 class Desk:

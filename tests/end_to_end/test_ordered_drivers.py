@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from coordinator.commits.group_commits import GroupCommits
-from coordinator.key_hash import hash_key
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import hash_key
+from coordinator.values.subscription import TopicPartition
 from drivers import ordered_job
 from drivers.driver import Driver
 from drivers.fleet import Fleet

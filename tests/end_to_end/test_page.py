@@ -7,13 +7,13 @@ import pytest
 import redis
 from playwright.sync_api import Browser, expect
 
-from coordinator.key_hash import cuts
 from coordinator.progress.failing import FailingRecord
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.store import store_of
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.subscription import Topic, TopicPartition
 from own_valkey import OwnValkey
 from sites import CHROMIUM, NO_CHROMIUM, looking, screenshot, site
 from watched_groups import SLOW, at_work, live

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.key_hash import cuts
-from coordinator.ranges import HashRange
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import HashRange
 from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
 from topics import Kafka

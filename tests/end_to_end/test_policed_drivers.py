@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from command_runs import Run
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from drivers import output
 from drivers.driver import owners
 from drivers.fleet import Fleet

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from command_runs import Run
 from coordinator.commits.commit_api import CommitApi
 from coordinator.errors import UnknownGroupError
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from streams import Sink, Stream, eventually, keyed, stable, state
 from topics import Kafka
 

@@ -12,12 +12,12 @@ import pytest
 import redis
 from pyspark.sql import SparkSession
 
-from coordinator.key_hash import cuts, hash_key
 from coordinator.plan.poison import Strike
-from coordinator.ranges import HashRange, OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.reports.lane_lines import PARKED
-from coordinator.subscription import TopicPartition
+from coordinator.redis.lane_lines import PARKED
+from coordinator.values.key_hash import cuts, hash_key
+from coordinator.values.ranges import HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source import map_in_read
 from streams import DEADLINE_S, Stream, keyed
 from topics import Kafka, Record

@@ -7,12 +7,12 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, records, subscribed
 from streams import DEADLINE_S, Stream, keyed, stable
 from topics import Kafka

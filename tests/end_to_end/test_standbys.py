@@ -9,8 +9,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 from coordinator.errors import ConflictingOptionsError
-from coordinator.operations.views import view
-from coordinator.ranges import WHOLE
+from coordinator.tools.operations.views import view
+from coordinator.values.ranges import WHOLE
 from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
 from drivers.output import batches

@@ -12,8 +12,8 @@ from pyspark.errors import StreamingQueryException
 from coordinator.commits.commit_api import CommitApi
 from coordinator.errors import CommitWithoutOrderError
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 from drivers import points
 from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet

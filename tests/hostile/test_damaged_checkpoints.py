@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from coordinator.errors import CheckpointMismatchError
-from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.values.key_hash import cuts
 
 LOWER, UPPER = (str(h) for h in cuts(2))
 GOOD: dict[str, Any] = {

@@ -8,13 +8,13 @@ from collections.abc import Callable
 import pytest
 
 from coordinator.assignment.assignment_text import ranges_of, seniority, subscriber
+from coordinator.assignment.assignors.assignor import Subscriber
 from coordinator.assignment.policies import policy_of
 from coordinator.assignment.protocols import preferences_of
-from coordinator.assignors.assignor import Subscriber
 from coordinator.errors import StateFormatError
-from coordinator.key_hash import cuts
 from coordinator.plan.poison import Strike
 from coordinator.progress.growth import Growth
+from coordinator.values.key_hash import cuts
 
 LOWER, UPPER = (str(h) for h in cuts(2))
 

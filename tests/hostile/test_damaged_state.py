@@ -6,27 +6,27 @@ from typing import cast
 
 import pytest
 
-from coordinator import verdicts
 from coordinator.errors import CoopKafkaError, StateFormatError
-from coordinator.group_state import GroupState
-from coordinator.key_hash import cuts
-from coordinator.operations import copies
-from coordinator.operations.gaps import gaps
-from coordinator.operations.key_owner import key_owners, usual_partition
-from coordinator.operations.top_view import limited_lanes, top_view
-from coordinator.operations.views import view
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs, Reservation
 from coordinator.redis.events import last_events
+from coordinator.redis.group_state import GroupState
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
-from coordinator.replies import Caller, Joining
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.tools.operations import copies
+from coordinator.tools.operations.gaps import gaps
+from coordinator.tools.operations.key_owner import key_owners, usual_partition
+from coordinator.tools.operations.top_view import limited_lanes, top_view
+from coordinator.tools.operations.views import view
+from coordinator.values import verdicts
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Topic, TopicPartition
 from store_world import OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
 LOWER, UPPER = (str(h) for h in cuts(2))

@@ -13,14 +13,14 @@ from typing import Any, cast
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.commits.commit_api import CommitApi
 from coordinator.errors import CheckpointMismatchError, CoopKafkaError
-from coordinator.key_hash import cuts
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import OFFSET_MAX, WHOLE
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import OFFSET_MAX, WHOLE
+from coordinator.values.subscription import TopicPartition
 from forged_offsets import (
     Damage,
     Json,

@@ -18,14 +18,14 @@ import redis
 from command_runs import Run
 from coordinator.errors import InvalidOptionError, RedisConfigurationError, StoreError
 from coordinator.plan.poison import Strike
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GROUPS, GroupKeys
+from coordinator.redis.lane_lines import CostKind, LaneLine
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller, Joining
-from coordinator.reports.lane_lines import CostKind, LaneLine
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Topic, TopicPartition
 from topics import Kafka
 
 NASTY = "\x1b]0;owned\x07\x9b31m\u202e\x7f\u2028"

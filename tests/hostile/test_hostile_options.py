@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from coordinator.errors import ConfigurationError
-from coordinator.quoting import has_control_character
+from coordinator.errors.quoting import has_control_character
 from spark_coop_source.options.options import validate
 
 SECRET = "hunter2"

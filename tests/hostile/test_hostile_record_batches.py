@@ -23,8 +23,8 @@ from kafka.record.memory_records import MemoryRecords
 from bombs import COMPRESS, XERIAL_HEAD, bomb, record, records, resealed, sealed, varint
 from coordinator.errors import CoopKafkaError
 from coordinator.kafka.empty_markers import passing
-from coordinator.ranges import OFFSET_MAX, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OFFSET_MAX, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import to_arrow
 from spark_coop_source.arrow_output.schema import EVERY
 from spark_coop_source.decode.chunk import Chunk

@@ -15,8 +15,8 @@ import redis
 
 from applications import Application
 from coordinator.errors import CoopKafkaError
-from coordinator.ranges import WHOLE
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 from damaged_groups import (
     HUGE,
     LOWER,

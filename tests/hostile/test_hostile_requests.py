@@ -12,10 +12,10 @@ import pytest
 from coordinator.errors import CheckpointMismatchError
 from coordinator.progress.ownership import Fact, Facts
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import OFFSET_MAX, WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.replies import Caller, Joining
-from coordinator.subscription import Topic
+from coordinator.redis.replies import Caller, Joining
+from coordinator.values.ranges import OFFSET_MAX, WHOLE, OffsetRange
+from coordinator.values.subscription import Topic
 from group_dump import dump
 from store_world import TOPICS, TP, WANTED, World
 

@@ -15,10 +15,10 @@ import redis
 
 from command_runs import Run
 from coordinator.errors import StateFormatError
-from coordinator.operations import copies
-from coordinator.operations.copies import GroupCopy
-from coordinator.ranges import WHOLE as WHOLE_RANGE
 from coordinator.redis.operator import OperatorVerbs
+from coordinator.tools.operations import copies
+from coordinator.tools.operations.copies import GroupCopy
+from coordinator.values.ranges import WHOLE as WHOLE_RANGE
 from rich_groups import LOWER as LOWER_RANGE
 from rich_groups import UPPER as UPPER_RANGE
 from rich_groups import live_richly

@@ -5,15 +5,15 @@ from contextlib import suppress
 from dataclasses import replace
 
 from coordinator.errors import CoopKafkaError, StateFormatError
-from coordinator.operations import copies
-from coordinator.operations.copies import GroupCopy
-from coordinator.operations.gaps import gaps
-from coordinator.operations.views import view
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs
 from coordinator.redis.snapshot import read_group
-from coordinator.subscription import Topic
+from coordinator.tools.operations import copies
+from coordinator.tools.operations.copies import GroupCopy
+from coordinator.tools.operations.gaps import gaps
+from coordinator.tools.operations.views import view
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Topic
 from rich_groups import live_richly
 from store_world import NO_MEMBER, SESSION, World
 

@@ -64,7 +64,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def test_the_graph_has_the_modules_of_all_sources() -> None:
     graph = graph_of(every_module())
     assert "spark_coop_source.task.slice_reader" in graph["spark_coop_source.task.read"], "imported inside a function"
-    assert "coordinator.progress.segments" in graph["coordinator.group_state"]
+    assert "coordinator.progress.segments" in graph["coordinator.redis.group_state"]
     assert "simulation.world" in graph["simulation.schedules"]
 
 

@@ -50,7 +50,7 @@ def test_a_fault_is_caught_by_the_test_that_fails_with_it(tree: Path) -> None:
 
 def test_all_catchers_pass_without_a_fault_or_no_fault_is_hunted(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mutants.hunt._AT_ONCE", 1)
-    ranges = replace(fault("", ""), tests=("tests/coordinator/test_ranges.py", TEST))
+    ranges = replace(fault("", ""), tests=("tests/coordinator/values/test_ranges.py", TEST))
     assert Hunt(tree).sound([ranges]).caught_by == ""
     with broken(tree, fault("lo = c.hi + 1", "lo = c.hi + 2")), pytest.raises(UnsoundError, match="test_ownership"):
         Hunt(tree).sound([ranges])

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from broker_jars import ROOT
-from coordinator.audit.columns import LogColumns, joined
-from coordinator.key_hash import hash_record
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.tools.audit.columns import LogColumns, joined
+from coordinator.values.key_hash import hash_record
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.key_columns import key_columns
 from streams import keyed
 from topics import Kafka

@@ -4,8 +4,8 @@ from zlib import crc32
 
 from coordinator.progress.acknowledgement import check_of, strips_of
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 
 def sealed(head: str, since: int, last: int) -> str:

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from coordinator.group_state import GroupState
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.service import Service
-from coordinator.ports import Log
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Subscription, TopicPartition
+from coordinator.redis.group_state import GroupState
+from coordinator.redis.ports import Log
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Subscription, TopicPartition
 from group_services import UNLIMITED, Group, slices_read
 
 SESSION_MS = 6_000

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from coordinator.key_hash import hash_record
 from coordinator.progress.slices import Slice
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import hash_record
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import to_arrow
 from spark_coop_source.arrow_output.schema import PLAIN
 from spark_coop_source.decode.byte_column import ByteColumn

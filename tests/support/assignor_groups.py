@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import product
 from operator import add
 
-from coordinator.assignors.assignor import Assignment, Subscriber
-from coordinator.ranges import HASH_MAX, WHOLE
+from coordinator.assignment.assignors.assignor import Assignment, Subscriber
+from coordinator.values.ranges import HASH_MAX, WHOLE
 
 SPACE = HASH_MAX + 1
 

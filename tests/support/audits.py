@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from coordinator.audit.columns import LogColumns, SinkColumns
-from coordinator.audit.sink_rows import Part, columns_of
-from coordinator.key_hash import hash_key
+from coordinator.tools.audit.columns import LogColumns, SinkColumns
+from coordinator.tools.audit.sink_rows import Part, columns_of
+from coordinator.values.key_hash import hash_key
 
 Row = tuple[int, int, int]
 """Batch, task, offset."""

@@ -1,7 +1,7 @@
 """The Commit API of a member of a `World`, and short words for ranges and for the contents of Redis."""
 
 from coordinator.commits.commit_api import CommitApi
-from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.values.ranges import WHOLE, OffsetRange
 from store_world import WANTED, World
 
 

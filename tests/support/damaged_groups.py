@@ -7,19 +7,19 @@ from typing import cast
 import redis
 
 from applications import Application
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import CoopKafkaError
 from coordinator.member.limits import Limits
-from coordinator.operations.gaps import gaps
-from coordinator.operations.top_view import top_view
-from coordinator.operations.views import view
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.redis.client import RedisClient, Reply
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition, Topics
+from coordinator.tools.operations.gaps import gaps
+from coordinator.tools.operations.top_view import top_view
+from coordinator.tools.operations.views import view
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition, Topics
 from group_services import Group, slices_read
 
 RECORDS, PART = 15, 5

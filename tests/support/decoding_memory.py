@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import EVERY, regrouped, to_arrow
 from spark_coop_source.decode.record_batch_v2 import decoded
 from spark_coop_source.decode.sizes import Sizes, TooLarge

@@ -1,7 +1,7 @@
 """The definition of a record filter, record by record: the oracle of its tests."""
 
-from coordinator.key_hash import hash_record
-from coordinator.record_filter import Key, RecordFilter
+from coordinator.values.key_hash import hash_record
+from coordinator.values.record_filter import Key, RecordFilter
 
 
 def keeps(of: RecordFilter, key: Key, value: bytes | None, offset: int) -> bool:

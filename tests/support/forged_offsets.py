@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from _pytest.mark import ParameterSet
 
-from coordinator.key_hash import cuts
-from coordinator.ranges import WHOLE
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE
 
 Json = dict[str, Any]
 Damage = Callable[[Json], object]

@@ -4,24 +4,24 @@ from collections.abc import Sequence
 from contextlib import closing
 from importlib.resources import files
 
-from coordinator import verdicts
-from coordinator.group_state import KnownTopic
-from coordinator.key_hash import cuts
-from coordinator.operations import copies
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.stream_offset import Lane
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient, Reply
 from coordinator.redis.commits import CommitVerbs, Reservation
 from coordinator.redis.events import follow, last_events
+from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.lane_lines import BatchLine
 from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.snapshot import list_groups, read_group
-from coordinator.replies import Caller, Joining
-from coordinator.reports.lane_lines import BatchLine
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.tools.operations import copies
+from coordinator.values import verdicts
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Topic, TopicPartition
 from store_world import OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
 VERBS = {script.name[:-4] for script in (files("coordinator.redis") / "lua").iterdir() if script.is_file()}

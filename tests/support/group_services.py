@@ -9,28 +9,28 @@ from typing import cast
 
 import redis
 
-from coordinator.assignors.joined import Joined
-from coordinator.group_state import GroupState
+from coordinator.assignment.assignors.joined import Joined
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.cooperative import Cooperative
 from coordinator.member.invariants import check
 from coordinator.member.limits import Limits
 from coordinator.member.query import Query
 from coordinator.member.service import Service
-from coordinator.offset_spec import Earliest, OffsetSpec
 from coordinator.plan.planning import Cutting
-from coordinator.ports import Log, Store
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
+from coordinator.redis.group_state import GroupState
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.policies import RedisPolicies
+from coordinator.redis.ports import Log, Store
+from coordinator.redis.replies import Joining
 from coordinator.redis.snapshot import read_group
 from coordinator.redis.store import store_of
-from coordinator.replies import Joining
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Assigned, Subscription, TopicPartition, Topics
+from coordinator.values.offset_spec import Earliest, OffsetSpec
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Assigned, Subscription, TopicPartition, Topics
 from kafka_logs import kafka_log
 from topics import Kafka
 

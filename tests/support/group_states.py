@@ -1,10 +1,10 @@
 """A group's state with two partitions, for the views of gaps and key owners."""
 
-from coordinator.group_state import GroupState
-from coordinator.key_hash import cuts
 from coordinator.progress.segments import Rectangle
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.redis.group_state import GroupState
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 LOWER, UPPER = cuts(2)

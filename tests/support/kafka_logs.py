@@ -9,10 +9,10 @@ from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaTopicPartition
 
 from coordinator.kafka.log import KafkaLog
-from coordinator.offset_spec import OffsetSpec
-from coordinator.ports import Log
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
+from coordinator.redis.ports import Log
+from coordinator.values.offset_spec import OffsetSpec
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import Bounds, Subscription, Topic, TopicPartition
 from topics import Kafka, Record
 
 T0 = int(time.time() * 1000) - 60_000

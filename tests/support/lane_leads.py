@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from coordinator.key_hash import cuts
 from coordinator.plan.planning import OwnedRange, OwnedRanges
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.subscription import TopicPartition
 from kafka_logs import T0
 from topics import Kafka, Record
 

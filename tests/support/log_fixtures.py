@@ -11,10 +11,10 @@ from kafka import TopicPartition as KafkaTopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
 from coordinator.errors import DataLossError
-from coordinator.key_hash import hash_record
 from coordinator.progress.slices import Slice
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import hash_record
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from log_lines import own_lines
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.task.partition import SlicePartition

@@ -1,7 +1,7 @@
 """A `Progress` as a model of what scripts write: additions one by one, in the fewest segments."""
 
 from coordinator.progress.segments import Progress, Rectangle, Segment
-from coordinator.ranges import WHOLE, HashRange
+from coordinator.values.ranges import WHOLE, HashRange
 
 
 def starting_at(position: int, hashes: HashRange = WHOLE) -> Progress:

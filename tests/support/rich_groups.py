@@ -1,15 +1,15 @@
 """A group that has something of everything that a copy holds, and no member any more."""
 
-from coordinator.key_hash import cuts
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.ownership import completed
 from coordinator.progress.stream_offset import Lane
-from coordinator.ranges import OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs
+from coordinator.redis.replies import Caller
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import Topic, TopicPartition
 from store_world import LONGEST, OTHER, SESSION, TP, World, offset
 
 LOWER, UPPER = cuts(2)

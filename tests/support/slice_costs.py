@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from coordinator.plan.cost.telemetry import KeyCost, SliceCost
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import KeyCost, SliceCost
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 SLICE = Slice(TopicPartition("orders", 3), HashRange(10, HASH_MAX), OffsetRange(100, 200))
 OTHER = Slice(TopicPartition("orders", 4), WHOLE, OffsetRange(0, 9))

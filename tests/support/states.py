@@ -14,22 +14,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinator.assignment.rebalance import owned_ranges
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.decision import Ask, Call, Decision, Fail, Seen, Setup, Step, decide
 from coordinator.member.evidence import NOTHING
 from coordinator.member.invariants import check
 from coordinator.member.kinds import Request
 from coordinator.member.limits import Limits
 from coordinator.member.state import Life, LogView, Owning, State
-from coordinator.offset_spec import Latest, OffsetSpec
 from coordinator.plan.planning import Cutting
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.replies import Acquired, Joining, Look
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition, Topics
-from coordinator.verdicts import Verdict
+from coordinator.redis.replies import Acquired, Joining, Look
+from coordinator.values.offset_spec import Latest, OffsetSpec
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import Bounds, Subscription, Topic, TopicPartition, Topics
+from coordinator.values.verdicts import Verdict
 from progresses import starting_at
 
 NOW = 100_000

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import cast
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.group_state import STANDBY
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.connection import opened
+from coordinator.redis.group_state import STANDBY
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.policies import RedisPolicies
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller, Joining
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import Topic, TopicPartition
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}

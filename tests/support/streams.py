@@ -12,8 +12,8 @@ from pyspark.sql.functions import monotonically_increasing_id, spark_partition_i
 from pyspark.sql.streaming.query import StreamingQuery
 
 from coordinator.errors import UnknownGroupError
-from coordinator.group_state import GroupState
 from coordinator.redis.client import RedisClient
+from coordinator.redis.group_state import GroupState
 from coordinator.redis.snapshot import read_group
 from topics import Record
 from verdict import Delivery, Sent

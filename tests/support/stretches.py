@@ -1,7 +1,7 @@
 """Reads a stretch of a log with a fetcher's consumer: its chunks, or the offsets in them."""
 
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition as OurTopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition as OurTopicPartition
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.fetch import consumers
 from spark_coop_source.fetch.fetch import FetchSettings, fetch

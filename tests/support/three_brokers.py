@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
 import servers
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from streams import eventually
 from topics import Kafka
 

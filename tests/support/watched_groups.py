@@ -6,19 +6,19 @@ from contextlib import closing
 import redis
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.group_state import BATCH_BUDGET, LONGEST_BATCH
-from coordinator.key_hash import cuts
 from coordinator.plan.poison import working_text
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.slices import Slice
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
+from coordinator.redis.group_state import BATCH_BUDGET, LONGEST_BATCH
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.lane_lines import BatchLine, CostKind, LaneLine, lines_text
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller, Joining
-from coordinator.reports.lane_lines import BatchLine, CostKind, LaneLine, lines_text
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import Topic, TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
 SLOW = HashRange(cuts(8)[2].lo, cuts(8)[2].lo + 2**55)

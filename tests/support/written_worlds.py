@@ -10,15 +10,15 @@ Each state that the turns make is checked for its invariants.
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from coordinator import replies
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member import requests
 from coordinator.member.apply import World
 from coordinator.member.invariants import check
 from coordinator.member.kinds import Kind, Request
 from coordinator.member.state import State
 from coordinator.member.turns import Turns
-from coordinator.replies import Answer, Caller
-from coordinator.settings import GroupSettings
+from coordinator.redis import replies
+from coordinator.redis.replies import Answer, Caller
 from states import NONCE, NOW, joined
 
 SESSION_MS = 45_000

@@ -7,15 +7,15 @@ from uuid import uuid4
 
 from bench.sources import reader
 from bench.world import World
-from coordinator.clock import BootClock
 from coordinator.member.cooperative import Cooperative
 from coordinator.member.limits import NO_LIMITS
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
+from coordinator.redis.replies import Joining
 from coordinator.redis.store import store_of
-from coordinator.replies import Joining
+from coordinator.values.clock import BootClock
 from spark_coop_source.driver.tasks import input_partitions
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log
 from spark_coop_source.options.options import SourceOptions, validate

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coordinator.cost.batch_cost import LaneId
-from coordinator.cost.quotas import Budget, Quota
-from coordinator.cost.steering import Steering
-from coordinator.key_hash import hash_key
+from coordinator.plan.cost.batch_cost import LaneId
+from coordinator.plan.cost.quotas import Budget, Quota
+from coordinator.plan.cost.steering import Steering
+from coordinator.plan.cost.telemetry import MOST_KEYS, KeyCost, SliceCost
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.plan.poison import Strike, tried
@@ -23,9 +23,9 @@ from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, runs
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import MOST_KEYS, KeyCost, SliceCost
+from coordinator.values.key_hash import hash_key
+from coordinator.values.ranges import WHOLE, runs
+from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("t", 0)
 SPARK_MS = 200  # what a batch takes besides its tasks

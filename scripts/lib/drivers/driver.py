@@ -13,7 +13,7 @@ import psutil
 
 import processes
 from broker_jars import ROOT
-from coordinator.group_state import GroupState
+from coordinator.redis.group_state import GroupState
 from drivers import points
 from job import SparkSubmit
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import processes
 from coordinator.errors import UnknownGroupError
-from coordinator.group_state import Event, GroupState
 from coordinator.plan.poison import Strike
-from coordinator.ranges import WHOLE, HashRange
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import last_events
+from coordinator.redis.group_state import Event, GroupState
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
+from coordinator.values.ranges import WHOLE, HashRange
 from drivers import output
 from drivers.driver import JOB, Driver, owners
 from topics import Kafka, Record

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.key_hash import hash_record
-from coordinator.ranges import HashRange
+from coordinator.values.key_hash import hash_record
+from coordinator.values.ranges import HashRange
 from verdict import Delivery, Sent, Verdict, judge
 
 

@@ -2,7 +2,10 @@
 
 from mutants.fault import Edit, Fault
 
-_RACK_AWARE, _TESTS = "coordinator/assignors/rack_aware.py", ("tests/coordinator/assignors/test_rack_aware.py",)
+_RACK_AWARE, _TESTS = (
+    "coordinator/assignment/assignors/rack_aware.py",
+    ("tests/coordinator/assignment/assignors/test_rack_aware.py",),
+)
 
 FAULTS = (
     Fault(

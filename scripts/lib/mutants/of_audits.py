@@ -2,10 +2,10 @@
 
 from mutants.fault import Edit, Fault
 
-_COMPARISON, _ORDER = "coordinator/audit/comparison.py", "coordinator/audit/order.py"
-_EXPECTED, _LOG = "coordinator/audit/expected.py", "coordinator/audit/file_log.py"
-_COMPARED = ("tests/coordinator/audit/test_comparison.py",)
-_ORDERED = ("tests/coordinator/audit/test_order.py",)
+_COMPARISON, _ORDER = "coordinator/tools/audit/comparison.py", "coordinator/tools/audit/order.py"
+_EXPECTED, _LOG = "coordinator/tools/audit/expected.py", "coordinator/tools/audit/file_log.py"
+_COMPARED = ("tests/coordinator/tools/audit/test_comparison.py",)
+_ORDERED = ("tests/coordinator/tools/audit/test_order.py",)
 
 FAULTS = (
     Fault(
@@ -16,12 +16,12 @@ FAULTS = (
     Fault(
         "an audit expects records of gaps above the stable offset",
         (Edit(_EXPECTED, "(offsets < positions[segment])", "(offsets >= 0)"),),
-        ("tests/coordinator/audit/test_expected.py",),
+        ("tests/coordinator/tools/audit/test_expected.py",),
     ),
     Fault(
         "an audit forgets individual commits",
         (Edit(_EXPECTED, "for commit in of_segment.ics:", "for commit in of_segment.ics[:0]:"),),
-        ("tests/coordinator/audit/test_expected.py",),
+        ("tests/coordinator/tools/audit/test_expected.py",),
     ),
     Fault(
         "an audit does not look behind the first of two rows",
@@ -56,11 +56,11 @@ FAULTS = (
     Fault(
         "an audit compares files that one task may have written side by side",
         (Edit(_LOG, "return same_task and (other_folder", "return False and (other_folder"),),
-        ("tests/coordinator/audit/test_file_log.py",),
+        ("tests/coordinator/tools/audit/test_file_log.py",),
     ),
     Fault(
         "an audit reads files that Spark's file sink never committed",
-        (Edit("coordinator/audit/parquet_sink.py", "(f for f in files if f.committed)", "files"),),
-        ("tests/coordinator/audit/test_parquet_sink.py",),
+        (Edit("coordinator/tools/audit/parquet_sink.py", "(f for f in files if f.committed)", "files"),),
+        ("tests/coordinator/tools/audit/test_parquet_sink.py",),
     ),
 )

@@ -84,7 +84,7 @@ FAULTS = (
     ),
     Fault(
         "an import takes the name of a share group",
-        (Edit("coordinator/moving/importing.py", "        self._log.must_hold_offsets(self._group)\n", ""),),
+        (Edit("coordinator/tools/moving/importing.py", "        self._log.must_hold_offsets(self._group)\n", ""),),
         _TAKEN,
     ),
     Fault(

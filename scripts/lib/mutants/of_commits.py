@@ -16,7 +16,7 @@ _ORDERED = (
 )
 _TEXT, _ACKNOWLEDGING = "coordinator/progress/acknowledgement.py", "spark_coop_source/task/acknowledging.py"
 _LAST_ROW = "spark_coop_source/task/last_row.py"
-_OFFSET_MAX = ("import with_holes\n", "import with_holes\nfrom coordinator.ranges import OFFSET_MAX\n")
+_OFFSET_MAX = ("import with_holes\n", "import with_holes\nfrom coordinator.values.ranges import OFFSET_MAX\n")
 _ROWS = ("tests/spark_coop_source/task/test_acknowledging.py",)
 _DAMAGED = ("tests/hostile/test_damaged_state.py",)
 _SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
@@ -106,8 +106,8 @@ FAULTS = (
     Fault(
         "a view refuses a group with damaged individual commits",
         (
-            Edit("coordinator/group_texts.py", "in sound_commits_of(texts)", "in commits_of(texts)"),
-            Edit("coordinator/group_texts.py", "Rectangle, sound_commits_of", "Rectangle, commits_of"),
+            Edit("coordinator/redis/group_texts.py", "in sound_commits_of(texts)", "in commits_of(texts)"),
+            Edit("coordinator/redis/group_texts.py", "Rectangle, sound_commits_of", "Rectangle, commits_of"),
         ),
         _DAMAGED,
     ),

@@ -3,11 +3,11 @@
 from mutants.fault import Edit, Fault
 
 _LETTERS = "spark_coop_source/dead_letters/dead_letters.py"
-_PRODUCER, _PLAN = "coordinator/kafka/producer.py", "coordinator/operations/redrive_plan.py"
-_REDRIVE, _VALUE = "coordinator/operations/redrive.py", "coordinator/dead_letter.py"
+_PRODUCER, _PLAN = "coordinator/kafka/producer.py", "coordinator/tools/operations/redrive_plan.py"
+_REDRIVE, _VALUE = "coordinator/tools/operations/redrive.py", "coordinator/values/dead_letter.py"
 _TASK = ("tests/spark_coop_source/dead_letters/test_dead_letters.py",)
-_PLANNED = ("tests/coordinator/operations/test_redrive_plan.py",)
-_REDRIVEN = ("tests/coordinator/operations/test_redrive.py",)
+_PLANNED = ("tests/coordinator/tools/operations/test_redrive_plan.py",)
+_REDRIVEN = ("tests/coordinator/tools/operations/test_redrive.py",)
 
 FAULTS = (
     Fault(
@@ -40,7 +40,7 @@ FAULTS = (
                 "tuple(headers[len(HEADERS) :]), headers[: len(HEADERS)]",
             ),
         ),
-        ("tests/coordinator/test_dead_letter.py",),
+        ("tests/coordinator/values/test_dead_letter.py",),
     ),
     Fault(
         "a redrive of one key moves the position past the others",

@@ -2,8 +2,8 @@
 
 from mutants.fault import Edit, Fault
 
-_JOINED, _READING = "coordinator/assignors/joined.py", "coordinator/member/reading.py"
-_ASSIGNOR = ("tests/coordinator/assignors/test_joined.py",)
+_JOINED, _READING = "coordinator/assignment/assignors/joined.py", "coordinator/member/reading.py"
+_ASSIGNOR = ("tests/coordinator/assignment/assignors/test_joined.py",)
 _ASSIGNING = ("tests/coordinator/member/test_assigning.py",)
 _PACKING = "coordinator/plan/packing.py"
 
@@ -25,8 +25,12 @@ FAULTS = (
     ),
     Fault(
         "a search for a slow key cuts one of the joined topics",
-        (Edit("coordinator/cost/knowledge.py", "for partner in of_unit(tp, self._joined)", "for partner in (tp,)"),),
-        ("tests/coordinator/cost/test_joined_costs.py",),
+        (
+            Edit(
+                "coordinator/plan/cost/knowledge.py", "for partner in of_unit(tp, self._joined)", "for partner in (tp,)"
+            ),
+        ),
+        ("tests/coordinator/plan/cost/test_joined_costs.py",),
     ),
     Fault(
         "a key is read in one joined topic while another member owns it in the other",
@@ -87,7 +91,13 @@ FAULTS = (
     ),
     Fault(
         "two reads of one topic are members of one group",
-        (Edit("coordinator/replies.py", "for topic in self.topics] if self.topics else names", "for topic in ()]"),),
+        (
+            Edit(
+                "coordinator/redis/replies.py",
+                "for topic in self.topics] if self.topics else names",
+                "for topic in ()]",
+            ),
+        ),
         ("tests/coordinator/member/test_life.py",),
     ),
     Fault(

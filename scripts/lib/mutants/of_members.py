@@ -240,7 +240,7 @@ FAULTS = (
         "a member whose task may read on hands over at once",
         (
             Edit(
-                "coordinator/replies.py",
+                "coordinator/redis/replies.py",
                 "            return cls(None, writers)\n",
                 "            return cls(0, writers)\n",
             ),

@@ -34,7 +34,7 @@ FAULTS = (
     Fault(
         "an error with a code does not show its number",
         (Edit("coordinator/errors/policies.py", "{self.name}: code {self.code}: ", "{self.name}: "),),
-        ("tests/coordinator/test_errors.py",),
+        ("tests/coordinator/errors/test_errors.py",),
     ),
     Fault(
         "the event of a refused assignment lacks its code",

@@ -188,7 +188,11 @@ FAULTS = (
     ),
     Fault(
         "ranges of a member that is gone count as read",
-        (Edit("coordinator/operations/views.py", "for m in members if m.state == WORKING]", "for m in members]"),),
-        ("tests/coordinator/operations/test_views.py",),
+        (
+            Edit(
+                "coordinator/tools/operations/views.py", "for m in members if m.state == WORKING]", "for m in members]"
+            ),
+        ),
+        ("tests/coordinator/tools/operations/test_views.py",),
     ),
 )

@@ -2,7 +2,7 @@
 
 from mutants.fault import Edit, Fault
 
-_CLI = "coordinator/cli/operator_commands.py"
+_CLI = "coordinator/tools/cli/operator_commands.py"
 _OBEYING, _SHARED = "coordinator/member/obeying.py", "coordinator/redis/lua/shared/policies.lua"
 
 FAULTS = (
@@ -75,22 +75,22 @@ FAULTS = (
     Fault(
         "a policy of a group leaves out its other replica sets",
         (Edit(_CLI, "for name in siblings(group, groups) if wanted else ():", "for name in ():"),),
-        ("tests/coordinator/cli/test_operator_commands.py",),
+        ("tests/coordinator/tools/cli/test_operator_commands.py",),
     ),
     Fault(
         "one replica set gets a policy of its own",
         (Edit(_CLI, "if wanted and (first := first_of(group, groups)):", "if first := None:"),),
-        ("tests/coordinator/cli/test_operator_commands.py",),
+        ("tests/coordinator/tools/cli/test_operator_commands.py",),
     ),
     Fault(
         "a misspelt group has policies without a warning",
         (Edit(_CLI, "group, store.topics())", "group, store.topics() or ())"),),
-        ("tests/coordinator/cli/test_operator_commands.py",),
+        ("tests/coordinator/tools/cli/test_operator_commands.py",),
     ),
     Fault(
         "describe shows policies of the cluster that restrict nothing",
-        (Edit("coordinator/operations/views.py", " if not is_plain_copy(name, value)}", "}"),),
-        ("tests/coordinator/operations/test_views.py",),
+        (Edit("coordinator/tools/operations/views.py", " if not is_plain_copy(name, value)}", "}"),),
+        ("tests/coordinator/tools/operations/test_views.py",),
     ),
     Fault(
         "a young replica set lacks the policies of the group",

@@ -206,7 +206,7 @@ FAULTS = (
         "an individual commit is merged over a gap of one record",
         (
             Edit(
-                "coordinator/ranges.py",
+                "coordinator/values/ranges.py",
                 "if merged and r.start <= merged[-1].until:",
                 "if merged and r.start <= merged[-1].until + 1:",
             ),
@@ -257,14 +257,14 @@ FAULTS = (
     ),
     Fault(
         "the last offset of a range is written one too high",
-        (Edit("coordinator/ranges.py", 'f"{self.start}-{self.until - 1}"', 'f"{self.start}-{self.until}"'),),
+        (Edit("coordinator/values/ranges.py", 'f"{self.start}-{self.until - 1}"', 'f"{self.start}-{self.until}"'),),
         ("tests/coordinator/progress/test_stream_offset.py",),
     ),
     Fault(
         "ranges of hashes overlap by one where they are cut",
         (
             Edit(
-                "coordinator/ranges.py",
+                "coordinator/values/ranges.py",
                 "HashRange(lo, until - 1) for lo, until in pairwise",
                 "HashRange(lo, min(until, hashes.hi)) for lo, until in pairwise",
             ),

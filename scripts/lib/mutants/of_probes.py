@@ -2,8 +2,8 @@
 
 from mutants.fault import Edit, Fault
 
-_HEALTH, _BAR = "coordinator/operations/group_health.py", "coordinator/cli/progress_bar.py"
-_VERDICT = ("tests/coordinator/operations/test_group_health.py",)
+_HEALTH, _BAR = "coordinator/tools/operations/group_health.py", "coordinator/tools/cli/progress_bar.py"
+_VERDICT = ("tests/coordinator/tools/operations/test_group_health.py",)
 
 FAULTS = (
     Fault(
@@ -34,7 +34,7 @@ FAULTS = (
     Fault(
         "a bar is shown with --json",
         (Edit(_BAR, "if as_json or not (", "if not ("),),
-        ("tests/coordinator/cli/test_progress_bar.py",),
+        ("tests/coordinator/tools/cli/test_progress_bar.py",),
     ),
     Fault(
         "metrics of a query that has ended stay",

@@ -7,19 +7,19 @@ _REPLIES = "coordinator/redis/error_replies.py"
 _NAMED = ("tests/coordinator/redis/test_error_replies.py",)
 
 _STATE, _TURNS = "coordinator/member/state.py", "coordinator/member/turns.py"
-_CHECK, _EXPORTER = "coordinator/cli/check_command.py", "coordinator/exporter/look.py"
+_CHECK, _EXPORTER = "coordinator/tools/cli/check_command.py", "coordinator/tools/exporter/look.py"
 _REFUSED, _RUN = ("tests/coordinator/member/test_refused_writes.py",), ("tests/coordinator/member/test_turns.py",)
 
 FAULTS = (
     Fault(
         "a check is ok while Redis takes no writes",
         (Edit(_CHECK, "if error := refusal(client, group):", "if error := None:"),),
-        ("tests/coordinator/cli/test_check_command.py",),
+        ("tests/coordinator/tools/cli/test_check_command.py",),
     ),
     Fault(
         "the exporter does not say why Redis takes no writes",
         (Edit(_EXPORTER, 'str(why or "")', '"" * bool(why)'),),
-        ("tests/coordinator/exporter/test_server.py",),
+        ("tests/coordinator/tools/exporter/test_server.py",),
     ),
     Fault(
         "each answered read ends an outage, also while Redis refuses writes",

@@ -13,12 +13,12 @@ FAULTS = (
         "a refused reset takes the leader epoch out of the mirror",
         (
             Edit(
-                "coordinator/operations/operations.py",
+                "coordinator/tools/operations/operations.py",
                 "existing(self._log, state.topics), extents)",
                 "existing(self._log, state.topics))",
             ),
         ),
-        ("tests/coordinator/operations/test_reset.py",),
+        ("tests/coordinator/tools/operations/test_reset.py",),
     ),
     Fault(
         "an assertion of an older reset epoch is taken",

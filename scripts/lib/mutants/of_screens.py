@@ -2,13 +2,16 @@
 
 from mutants.fault import Edit, Fault
 
-_UI, _APPLICATION = "coordinator/cli/ui_command.py", "coordinator/page/application.py"
-_LOOKS, _FACTS = "coordinator/page/looks.py", "coordinator/page/facts.py"
-_SCREEN, _PLANE = "coordinator/cli/top_screen.py", "coordinator/operations/plane_text.py"
-_ASKED, _COMMAND = ("tests/coordinator/page/test_application.py",), ("tests/coordinator/cli/test_ui_command.py",)
-_LOOKED, _SHOWN = ("tests/coordinator/page/test_looks.py",), ("tests/coordinator/page/test_facts.py",)
-_DRAWN = ("tests/coordinator/operations/test_plane_text.py",)
-_ON_TERMINAL = ("tests/coordinator/cli/test_top_screen.py",)
+_UI, _APPLICATION = "coordinator/tools/cli/ui_command.py", "coordinator/tools/page/application.py"
+_LOOKS, _FACTS = "coordinator/tools/page/looks.py", "coordinator/tools/page/facts.py"
+_SCREEN, _PLANE = "coordinator/tools/cli/top_screen.py", "coordinator/tools/operations/plane_text.py"
+_ASKED, _COMMAND = (
+    ("tests/coordinator/tools/page/test_application.py",),
+    ("tests/coordinator/tools/cli/test_ui_command.py",),
+)
+_LOOKED, _SHOWN = ("tests/coordinator/tools/page/test_looks.py",), ("tests/coordinator/tools/page/test_facts.py",)
+_DRAWN = ("tests/coordinator/tools/operations/test_plane_text.py",)
+_ON_TERMINAL = ("tests/coordinator/tools/cli/test_top_screen.py",)
 
 FAULTS = (
     Fault(
@@ -110,23 +113,23 @@ FAULTS = (
     ),
     Fault(
         "a link to a group opens the first one",
-        (Edit("coordinator/page/page.js", "names.includes(linked)) by", "names.includes(null)) by"),),
+        (Edit("coordinator/tools/page/page.js", "names.includes(linked)) by", "names.includes(null)) by"),),
         ("tests/end_to_end/test_page.py",),
     ),
     Fault(
         "a batch runs on after the lease of its member",
         (
             Edit(
-                "coordinator/operations/top_view.py",
+                "coordinator/tools/operations/top_view.py",
                 "runs_s(m.id, state) if m.lease_left_ms else None",
                 "runs_s(m.id, state)",
             ),
         ),
-        ("tests/coordinator/cli/test_lane_commands.py",),
+        ("tests/coordinator/tools/cli/test_lane_commands.py",),
     ),
     Fault(
         "`parked` is silent about keys that are parked",
-        (Edit("coordinator/cli/tables.py", "    if parked_keys:\n", "    if parked_keys and strikes:\n"),),
-        ("tests/coordinator/cli/test_lane_commands.py",),
+        (Edit("coordinator/tools/cli/tables.py", "    if parked_keys:\n", "    if parked_keys and strikes:\n"),),
+        ("tests/coordinator/tools/cli/test_lane_commands.py",),
     ),
 )

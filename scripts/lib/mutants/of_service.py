@@ -71,7 +71,7 @@ FAULTS = (
                 "coordinator/member/authorizing.py",
                 "    answer = seen.of(Authorize(batch.end, replayed=replayed, as_planned=as_planned))\n",
                 "    from coordinator.progress.ownership import lane_ranges\n"
-                "    from coordinator.replies import Authorized\n"
+                "    from coordinator.redis.replies import Authorized\n"
                 "    answer = Authorized({tp: lane_ranges(rows) for tp, rows in batch.end.rows.items()})\n",
             ),
         ),
@@ -124,7 +124,7 @@ FAULTS = (
                 '    if settings.on_state_loss == "earliest":\n'
                 "        earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))\n",
                 "    if True:\n"
-                "        from coordinator.offset_spec import Latest\n"
+                "        from coordinator.values.offset_spec import Latest\n"
                 "        earliest = seen.of(ResolveOffsets(Latest(), state.log.partitions))\n",
             ),
         ),
@@ -271,34 +271,38 @@ FAULTS = (
     ),
     Fault(
         "a bitmap of parallel-consumer is read from its highest bit",
-        (Edit("coordinator/moving/parallel_consumer.py", "bits[i // 8] >> i % 8", "bits[i // 8] >> 7 - i % 8"),),
-        ("tests/coordinator/moving/test_parallel_consumer.py",),
+        (Edit("coordinator/tools/moving/parallel_consumer.py", "bits[i // 8] >> i % 8", "bits[i // 8] >> 7 - i % 8"),),
+        ("tests/coordinator/tools/moving/test_parallel_consumer.py",),
     ),
     Fault(
         "a batch that has begun counts as finished",
         (
             Edit(
-                "coordinator/moving/spark_checkpoint.py",
+                "coordinator/tools/moving/spark_checkpoint.py",
                 'lines = _lines(folder / "offsets" / str(finished))',
                 'lines = _lines(folder / "offsets" / str(begun))',
             ),
         ),
-        ("tests/coordinator/moving/test_spark_checkpoint.py",),
+        ("tests/coordinator/tools/moving/test_spark_checkpoint.py",),
     ),
     Fault(
         "an import takes the offsets of live consumers",
-        (Edit("coordinator/cli/move_commands.py", "            sources.must_be_idle(found, name, cluster)\n", ""),),
-        ("tests/coordinator/moving/test_importing.py",),
+        (
+            Edit(
+                "coordinator/tools/cli/move_commands.py", "            sources.must_be_idle(found, name, cluster)\n", ""
+            ),
+        ),
+        ("tests/coordinator/tools/moving/test_importing.py",),
     ),
     Fault(
         "an update of a share group replaces all that is known",
         (
             Edit(
-                "coordinator/moving/share_group.py",
+                "coordinator/tools/moving/share_group.py",
                 "state = states.setdefault(tp, _State())",
                 "state = states[tp] = _State()",
             ),
         ),
-        ("tests/coordinator/moving/test_share_group.py",),
+        ("tests/coordinator/tools/moving/test_share_group.py",),
     ),
 )

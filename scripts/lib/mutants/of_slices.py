@@ -5,7 +5,7 @@ from mutants.fault import Edit, Fault
 _HAND_OUT, _SLICES = "coordinator/redis/lua/hand_out.lua", "coordinator/redis/lua/shared/slices.lua"
 _TESTS = ("tests/coordinator/redis/test_slices.py",)
 _ORDERINGS = "tests/coordinator/redis/test_orderings.py"
-_VIEWS, _OF_VIEWS = "coordinator/operations/views.py", ("tests/coordinator/operations/test_views.py",)
+_VIEWS, _OF_VIEWS = "coordinator/tools/operations/views.py", ("tests/coordinator/tools/operations/test_views.py",)
 
 FAULTS = (
     Fault(

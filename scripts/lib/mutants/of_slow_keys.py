@@ -2,7 +2,11 @@
 
 from mutants.fault import Edit, Fault
 
-_POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas.py", "coordinator/plan/lane_bounds.py"
+_POISON, _QUOTAS, _CUTS = (
+    "coordinator/plan/poison.py",
+    "coordinator/plan/cost/quotas.py",
+    "coordinator/plan/lane_bounds.py",
+)
 _STRIKES, _JOIN = "coordinator/redis/lua/shared/strikes.lua", "coordinator/redis/lua/join.lua"
 _ASSIGNMENT, _REPORTS = "coordinator/assignment/", "spark_coop_source/driver/telemetry_reports.py"
 _OF_POISON, _OF_QUOTAS, _OF_CUTS = (
@@ -12,10 +16,10 @@ _OF_POISON, _OF_QUOTAS, _OF_CUTS = (
         "tests/coordinator/redis/test_poison.py",
         "tests/coordinator/member/test_poison_trials.py",
     ),
-    ("tests/coordinator/cost/test_quotas.py",),
+    ("tests/coordinator/plan/cost/test_quotas.py",),
     ("tests/coordinator/plan/test_lane_bounds.py",),
 )
-_KNOWLEDGE, _OF_STEERING = "coordinator/cost/knowledge.py", ("tests/coordinator/cost/test_steering.py",)
+_KNOWLEDGE, _OF_STEERING = "coordinator/plan/cost/knowledge.py", ("tests/coordinator/plan/cost/test_steering.py",)
 _OF_REPORTS = (
     "tests/spark_coop_source/telemetry/test_report.py",
     "tests/spark_coop_source/driver/test_telemetry_reports.py",
@@ -65,13 +69,13 @@ FAULTS = (
     ),
     Fault(
         "a lane on trial shares a task with others",
-        (Edit("coordinator/cost/steering.py", "if apart and not joined else set()", "if False else set()"),),
-        ("tests/coordinator/cost/test_steering_trials.py",),
+        (Edit("coordinator/plan/cost/steering.py", "if apart and not joined else set()", "if False else set()"),),
+        ("tests/coordinator/plan/cost/test_steering_trials.py",),
     ),
     Fault(
         "a lane on trial is cut",
-        (Edit("coordinator/cost/steering.py", "cut(() if q.lane in whole else", "cut(() if False else"),),
-        ("tests/coordinator/cost/test_steering_trials.py",),
+        (Edit("coordinator/plan/cost/steering.py", "cut(() if q.lane in whole else", "cut(() if False else"),),
+        ("tests/coordinator/plan/cost/test_steering_trials.py",),
     ),
     Fault(
         "a task that hangs names the key that it was at before",
@@ -253,8 +257,8 @@ FAULTS = (
     ),
     Fault(
         "a trigger's waiting is taken from the time budget",
-        (Edit("coordinator/cost/knowledge.py", "if batch.warm and not waited:", "if batch.warm:"),),
-        ("tests/coordinator/cost/test_steering.py",),
+        (Edit("coordinator/plan/cost/knowledge.py", "if batch.warm and not waited:", "if batch.warm:"),),
+        ("tests/coordinator/plan/cost/test_steering.py",),
     ),
     Fault(
         "a cut beside a key leaves another with it",

@@ -8,7 +8,7 @@ _LEASES, _LIFE = "coordinator/redis/lua/shared/leases.lua", "coordinator/member/
 _STORE = ("tests/coordinator/redis/test_standbys.py",)
 _STEPS = ("tests/coordinator/member/test_standby.py",)
 
-_DRAIN, _DRAINED = "coordinator/redis/lua/drain.lua", ("tests/coordinator/operations/test_draining.py",)
+_DRAIN, _DRAINED = "coordinator/redis/lua/drain.lua", ("tests/coordinator/tools/operations/test_draining.py",)
 
 FAULTS = (
     Fault(

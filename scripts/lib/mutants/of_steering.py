@@ -2,17 +2,23 @@
 
 from mutants.fault import Edit, Fault
 
-_STEERING, _TRIALS = "coordinator/cost/steering.py", "coordinator/cost/trials.py"
-_SEARCH = "coordinator/cost/search.py"
-_PACE, _OF_PACE = "coordinator/cost/pace.py", ("tests/coordinator/cost/test_pace.py",)
-_BATCH_COST, _OF_FILTERED = "coordinator/cost/batch_cost.py", ("tests/coordinator/cost/test_filtered_costs.py",)
-_OF_STEERING, _OF_SEARCH = ("tests/coordinator/cost/test_steering.py",), ("tests/coordinator/cost/test_search.py",)
+_STEERING, _TRIALS = "coordinator/plan/cost/steering.py", "coordinator/plan/cost/trials.py"
+_SEARCH = "coordinator/plan/cost/search.py"
+_PACE, _OF_PACE = "coordinator/plan/cost/pace.py", ("tests/coordinator/plan/cost/test_pace.py",)
+_BATCH_COST, _OF_FILTERED = (
+    "coordinator/plan/cost/batch_cost.py",
+    ("tests/coordinator/plan/cost/test_filtered_costs.py",),
+)
+_OF_STEERING, _OF_SEARCH = (
+    ("tests/coordinator/plan/cost/test_steering.py",),
+    ("tests/coordinator/plan/cost/test_search.py",),
+)
 
 FAULTS = (
     Fault(
         "a suspect of a topic in order waits (against rule: partition-order)",
         (Edit(_TRIALS, "if q.span and q.tp.topic not in in_order}", "if q.span}"),),
-        ("tests/coordinator/cost/test_trials.py",),
+        ("tests/coordinator/plan/cost/test_trials.py",),
     ),
     Fault(
         "Spark's own time counts as work on records",
@@ -89,7 +95,7 @@ FAULTS = (
                 "int(rows / self._costs.cell(lane).density)",
             ),
         ),
-        ("tests/coordinator/cost/test_trials.py",),
+        ("tests/coordinator/plan/cost/test_trials.py",),
     ),
     Fault(
         "a group without offsets to read is cleared",
@@ -99,7 +105,7 @@ FAULTS = (
     Fault(
         "a batch of cheap records that fills its budget makes its lanes suspects",
         (Edit(_TRIALS, "full and self.pace.dear(self._budget_ms) and", "full and"),),
-        ("tests/coordinator/cost/test_steering.py",),
+        ("tests/coordinator/plan/cost/test_steering.py",),
     ),
     Fault(
         "records that the filter drops cost nothing",
@@ -147,12 +153,12 @@ FAULTS = (
         "processing counts as reading",
         (
             Edit(
-                "coordinator/reports/lane_report.py",
+                "coordinator/member/lane_report.py",
                 "load.cost.read_ms if load.cost else 0.0)",
                 "load.cost.read_ms + load.cost.function_ms if load.cost else 0.0)",
             ),
         ),
-        ("tests/coordinator/reports/test_lane_report.py",),
+        ("tests/coordinator/member/test_lane_report.py",),
     ),
     Fault(
         "a key alone in its lane is as dear as if its task worked on nothing else",
@@ -163,7 +169,7 @@ FAULTS = (
                 "key.ms if key.ms else",
             ),
         ),
-        ("tests/coordinator/cost/test_concurrent_costs.py",),
+        ("tests/coordinator/plan/cost/test_concurrent_costs.py",),
     ),
     Fault(
         "a key that its task waited for costs one thread of many",
@@ -174,6 +180,6 @@ FAULTS = (
                 "0.0 if not key.ms else",
             ),
         ),
-        ("tests/coordinator/cost/test_concurrent_costs.py",),
+        ("tests/coordinator/plan/cost/test_concurrent_costs.py",),
     ),
 )

@@ -2,9 +2,12 @@
 
 from mutants.fault import Edit, Fault
 
-_LOG_ENDS = "coordinator/operations/log_ends.py"
-_LOOK, _SAMPLES = "coordinator/exporter/look.py", "coordinator/exporter/samples.py"
-_SERVED, _SAMPLED = ("tests/coordinator/exporter/test_server.py",), ("tests/coordinator/exporter/test_samples.py",)
+_LOG_ENDS = "coordinator/tools/operations/log_ends.py"
+_LOOK, _SAMPLES = "coordinator/tools/exporter/look.py", "coordinator/tools/exporter/samples.py"
+_SERVED, _SAMPLED = (
+    ("tests/coordinator/tools/exporter/test_server.py",),
+    ("tests/coordinator/tools/exporter/test_samples.py",),
+)
 
 FAULTS = (
     Fault(
@@ -21,17 +24,17 @@ FAULTS = (
     Fault(
         "a log end that Kafka does not have stays as a member saw it",
         (Edit(_LOG_ENDS, "replace(state, ends=mine,", "replace(state, ends={**state.ends, **mine},"),),
-        ("tests/coordinator/operations/test_log_ends.py",),
+        ("tests/coordinator/tools/operations/test_log_ends.py",),
     ),
     Fault(
         "log ends of Kafka have the age of the last look of a member",
         (Edit(_LOG_ENDS, ", ends_ms={tp.topic: state.now_ms for tp in mine})", ")"),),
-        ("tests/coordinator/operations/test_log_ends.py",),
+        ("tests/coordinator/tools/operations/test_log_ends.py",),
     ),
     Fault(
         "groups list counts members whose lease has ended",
-        (Edit("coordinator/operations/group_list.py", "m.lease_left_ms > 0", "m.lease_left_ms >= 0"),),
-        ("tests/coordinator/operations/test_group_list.py",),
+        (Edit("coordinator/tools/operations/group_list.py", "m.lease_left_ms > 0", "m.lease_left_ms >= 0"),),
+        ("tests/coordinator/tools/operations/test_group_list.py",),
     ),
     Fault(
         "a scrape without an answer of Kafka has the lag of the last look of a member",
@@ -51,7 +54,7 @@ FAULTS = (
     ),
     Fault(
         "a NUL in a name ends the scrape of all groups",
-        (Edit("coordinator/exporter/server.py", 'text.replace("\\0", "\\N{SYMBOL FOR NULL}")', "text"),),
+        (Edit("coordinator/tools/exporter/server.py", 'text.replace("\\0", "\\N{SYMBOL FOR NULL}")', "text"),),
         _SERVED,
     ),
     Fault(

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_type_hints
 import typer
 from typer.models import ArgumentInfo, OptionInfo
 
-from coordinator.cli.commands import commands
+from coordinator.tools.cli.commands import commands
 from pages.markdown import table
 
 _HEAD = """# The command coop-kafka

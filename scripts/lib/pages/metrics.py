@@ -5,7 +5,7 @@ A test compares each table with the keys of the report that it describes.
 
 from dataclasses import dataclass
 
-from coordinator.reports.lane_lines import FAILING, JOINED, LEAD, NOTHING, OLDER, PARKED, ROOM, TRIED
+from coordinator.redis.lane_lines import FAILING, JOINED, LEAD, NOTHING, OLDER, PARKED, ROOM, TRIED
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.commits.commit_api import NO_OFFSET, CommitApi, Committed
 from coordinator.commits.group_commits import GroupCommits
 from coordinator.errors import CoopKafkaError, IndividualCommitTooOldError, RedisUnavailableError
@@ -18,11 +19,10 @@ from coordinator.progress.acknowledgement import Acknowledgement, strips_of
 from coordinator.progress.ownership import Owned
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import OffsetRange, union
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs, Reservation, Standing, Turn
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange, union
+from coordinator.values.subscription import TopicPartition
 from simulation.kafka import Record
 from simulation.redis_server import Line
 from simulation.sink import Sink, Violation

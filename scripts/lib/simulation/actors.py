@@ -112,7 +112,7 @@ class Jvm:
 
 
 class VirtualClock:
-    """`coordinator.clock.Clock` on the scheduler's time."""
+    """`coordinator.values.clock.Clock` on the scheduler's time."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler

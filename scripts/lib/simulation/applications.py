@@ -3,13 +3,13 @@
 from dataclasses import replace
 from random import Random
 
-from coordinator.assignors.assignor import Assignor
-from coordinator.assignors.joined import Joined
-from coordinator.assignors.registry import assignors
+from coordinator.assignment.assignors.assignor import Assignor
+from coordinator.assignment.assignors.joined import Joined
+from coordinator.assignment.assignors.registry import assignors
+from coordinator.assignment.settings import MAX_INDIVIDUAL_COMMITS, GroupSettings
 from coordinator.member.invariants import check
 from coordinator.member.state import State
-from coordinator.settings import MAX_INDIVIDUAL_COMMITS, GroupSettings
-from coordinator.verdicts import Held, OtherFilter
+from coordinator.values.verdicts import Held, OtherFilter
 from simulation.actors import Actor, Stopped
 from simulation.checkpoint import Checkpoint
 from simulation.driver import Driver

@@ -9,9 +9,9 @@ import redis
 from coordinator.assignment.assignment_text import ranges_of
 from coordinator.assignment.policies import MEMBER_POLICY, Policy
 from coordinator.assignment.rebalance import common
-from coordinator.group_state import PINNED
-from coordinator.ranges import WHOLE
+from coordinator.redis.group_state import PINNED
 from coordinator.redis.keys import GroupKeys
+from coordinator.values.ranges import WHOLE
 from simulation.sink import Violation
 
 

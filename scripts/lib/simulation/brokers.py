@@ -9,7 +9,7 @@ silence       the leader of a partition does not answer for a while: it is dead 
 from random import Random
 
 from coordinator.progress.data_loss import LOW_MS
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 
 class Brokers:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from coordinator.record_filter import EVERYTHING, RecordFilter
+from coordinator.values.record_filter import EVERYTHING, RecordFilter
 from simulation.pins import Pinned
 from simulation.promises import Attempt
 

@@ -11,7 +11,7 @@ end of the schedule all of them must have arrived.
 from collections.abc import Mapping
 from random import Random
 
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from simulation.kafka import Record, SimulatedKafka
 from simulation.sink import Sink
 

@@ -7,13 +7,13 @@
 Each actor's code reads like Spark's; every call of the service has scheduling points inside it.
 """
 
-from coordinator.group_state import STANDBY
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.decision import LOOK_MS
 from coordinator.progress.ends import ended
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange
-from coordinator.replies import SETTLE_MS
-from coordinator.settings import GroupSettings
+from coordinator.redis.group_state import STANDBY
+from coordinator.redis.replies import SETTLE_MS
+from coordinator.values.ranges import HashRange
 from simulation import failing, pins, promises
 from simulation.batch import Batch
 from simulation.checkpoint import Checkpoint

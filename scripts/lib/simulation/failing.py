@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord, Failures
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 from simulation.kafka import Record
 from simulation.sink import Violation
 from simulation.state import Key, State

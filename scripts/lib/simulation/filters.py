@@ -6,8 +6,8 @@ Drivers that start have the filter of that moment. Few have another one, as afte
 from collections.abc import Iterable
 from random import Random
 
-from coordinator.key_hash import cuts
-from coordinator.record_filter import EVERYTHING, RecordFilter
+from coordinator.values.key_hash import cuts
+from coordinator.values.record_filter import EVERYTHING, RecordFilter
 from simulation.kafka import KEYS, Record
 
 _PARTS = 4  # of the hash space: a filter by ranges keeps two

@@ -13,9 +13,9 @@ from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import parsed
 from coordinator.progress.mirror import extents, is_mirror, mirrored, of_founding, since_reset
 from coordinator.progress.segments import Progress, Segment, sound_commits_of
-from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HASH_MAX, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from simulation.kafka import HASHES, TOPIC, Record, SimulatedKafka
 from simulation.sink import Sink, Violation
 from simulation.state import Holder, Owners, Segments, State

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from coordinator.errors import KafkaAccessError, LogError
-from coordinator.key_hash import hash_key, hash_record
-from coordinator.offset_spec import AtTimestamps, Earliest, Latest, OffsetSpec
 from coordinator.progress.slices import Slice
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition, Topics
+from coordinator.values.key_hash import hash_key, hash_record
+from coordinator.values.offset_spec import AtTimestamps, Earliest, Latest, OffsetSpec
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition, Topics
 from simulation.brokers import Brokers
 
 TOPIC, JOINED, OTHER = "orders", "payments", "refunds"
@@ -183,7 +183,7 @@ def _named(subscription: Subscription, topics: Collection[str]) -> list[str]:
 
 
 class SimulatedLog:
-    """`coordinator.ports.Log` over those logs; every call is a scheduling point."""
+    """`coordinator.redis.ports.Log` over those logs; every call is a scheduling point."""
 
     def __init__(self, kafka: SimulatedKafka, turn: Callable[..., None], *, committed: bool = False) -> None:
         self._kafka, self._turn, self._committed = kafka, turn, committed

@@ -1,13 +1,13 @@
 """An operator of the simulation: resets the group with the real code. A fault may interrupt every step."""
 
 from coordinator.errors import CoopKafkaError
-from coordinator.operations.operations import Operator
-from coordinator.operations.reset_plan import Chosen, ToOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.poison import RedisPoison
 from coordinator.redis.positions import RedisPositions
-from coordinator.verdicts import Verdict
+from coordinator.tools.operations.operations import Operator
+from coordinator.tools.operations.reset_plan import Chosen, ToOffset
+from coordinator.values.verdicts import Verdict
 from simulation.kafka import TOPIC, SimulatedLog
 from simulation.redis_server import Line
 from simulation.retired import RETIRED, TOPICS

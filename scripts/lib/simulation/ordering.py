@@ -9,7 +9,7 @@ from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import CoopKafkaError
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import OffsetRange
+from coordinator.values.ranges import OffsetRange
 from simulation.acknowledging import Confirming, commits_of, records_of
 from simulation.kafka import Record
 from simulation.redis_server import Line

@@ -7,9 +7,9 @@ from collections.abc import Collection
 from random import Random
 
 from coordinator.assignment.rebalance import minus
-from coordinator.key_hash import cuts
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.subscription import Assigned, Subscription, TopicPartition, Topics
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import Assigned, Subscription, TopicPartition, Topics
 
 Pinned = tuple[HashRange, ...]
 """The ranges that a driver names, in every partition; empty if the group assigns its ranges."""

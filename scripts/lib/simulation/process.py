@@ -5,16 +5,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import cast
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import CoopKafkaError
-from coordinator.group_state import STANDBY
 from coordinator.member.cooperative import Cooperative
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.group_state import STANDBY
+from coordinator.redis.replies import Joining, Leaving
 from coordinator.redis.store import store_of
-from coordinator.replies import Joining, Leaving
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Subscription
+from coordinator.values.subscription import Subscription
 from simulation import failures, pins
 from simulation.actors import Actor, Jvm, Stopped
 from simulation.checkpoint import Checkpoint

@@ -8,7 +8,7 @@ writes to the old partitions while another already writes to the new ones. Knows
 from dataclasses import dataclass, field
 from random import Random
 
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from simulation.kafka import KEYS, Record, SimulatedKafka
 
 LEARN_MS = 3_000  # how long a producer may use an old partition count

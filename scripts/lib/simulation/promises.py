@@ -8,8 +8,8 @@ from coordinator.assignment.policies import Policy
 from coordinator.plan.poison import Strike
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 from simulation.kafka import HASHES, Record
 from simulation.sink import Violation
 from simulation.state import State

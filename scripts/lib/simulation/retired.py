@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import redis
 
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.subscription import Topic, TopicPartition
 from simulation.sink import Violation
 
 RETIRED = TopicPartition("retired", 0)

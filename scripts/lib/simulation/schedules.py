@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from coordinator.cost.quotas import Why
+from coordinator.plan.cost.quotas import Why
 from simulation import ending, faults, operating, policies
 from simulation.applications import Applications
 from simulation.sink import Violation

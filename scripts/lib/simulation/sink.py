@@ -8,7 +8,7 @@ RECORD   each record appears when a task writes it; a task may begin again, or o
 from collections.abc import Callable, Collection, Iterable
 from enum import Enum, auto
 
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from simulation.kafka import Record
 
 

@@ -10,7 +10,7 @@ from typing import cast
 
 import redis
 
-from coordinator.group_state import STANDBY, WORKING
+from coordinator.redis.group_state import STANDBY, WORKING
 from coordinator.redis.keys import GroupKeys
 from simulation.sink import Violation
 

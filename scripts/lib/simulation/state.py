@@ -9,8 +9,8 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import Growth
 from coordinator.progress.segments import Segment
-from coordinator.ranges import HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import TopicPartition
 from simulation.kafka import Record
 
 Key = tuple[TopicPartition, int]  # a key hash of a partition

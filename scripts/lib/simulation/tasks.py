@@ -17,13 +17,13 @@ from greenlet import GreenletExit
 
 from coordinator.errors import CoopKafkaError
 from coordinator.member.service import Service
+from coordinator.plan.cost.telemetry import KeyAt, KeyCost, SliceCost
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, FailingRecord
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HASH_MAX, HashRange
-from coordinator.record_filter import RecordFilter
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import KeyAt, KeyCost, SliceCost
+from coordinator.values.ranges import HASH_MAX, HashRange
+from coordinator.values.record_filter import RecordFilter
+from coordinator.values.subscription import TopicPartition
 from simulation.failing import ENOUGH, LONGEST_DELAY_MS, Deferring
 from simulation.filters import kept
 from simulation.kafka import HASHES, Record

@@ -6,8 +6,8 @@ See rule: ordered-commit.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from coordinator.ranges import HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from simulation.kafka import HASHES
 from simulation.sink import Violation
 from simulation.state import State

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
+from coordinator.assignment.assignors.assignor import Assignment, Assignor, Subscriber
 from coordinator.member.limits import Limits
 from coordinator.plan.planning import Cutting
 

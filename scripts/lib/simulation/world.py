@@ -10,12 +10,12 @@ from typing import cast
 
 import redis
 
-from coordinator.offset_spec import Earliest, Latest
+from coordinator.assignment.settings import GroupSettings
 from coordinator.progress.growth import Growth
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.values.offset_spec import Earliest, Latest
+from coordinator.values.subscription import TopicPartition
 from simulation import failing
 from simulation.actors import BEGINNING_MS, Actor, Scheduler, VirtualClock
 from simulation.assigned import Assigned

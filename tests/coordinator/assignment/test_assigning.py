@@ -9,15 +9,15 @@ import pytest
 
 from assignor_groups import any_group, some_members, splits, text, whole
 from coordinator.assignment.assigning import Computed, assigned, computed
+from coordinator.assignment.assignors.assignor import Assignment, Assignor, Subscriber
+from coordinator.assignment.assignors.copartitioned import Copartitioned
+from coordinator.assignment.assignors.grouped import Grouped
+from coordinator.assignment.assignors.reverse import Range, RoundRobin
 from coordinator.assignment.policies import Policy
-from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
-from coordinator.assignors.copartitioned import Copartitioned
-from coordinator.assignors.grouped import Grouped
-from coordinator.assignors.reverse import Range, RoundRobin
 from coordinator.errors import ConsumerRangeFetchNotAcceptedError, StateFormatError
-from coordinator.key_hash import cuts
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 
 EVERY = [Grouped(), Range(), RoundRobin(), Copartitioned()]
 OFF = Policy(accept_individual_commit=False)

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.assignment.assignment_text import Ranges, fields_of, ranges_of, ranges_text, subscriber
-from coordinator.assignors.assignor import Subscriber
+from coordinator.assignment.assignors.assignor import Subscriber
 from coordinator.errors import StateFormatError
-from coordinator.key_hash import cuts
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("orders", 0)
 LOWER, UPPER = cuts(2)

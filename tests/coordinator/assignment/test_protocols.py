@@ -3,8 +3,8 @@
 import pytest
 
 from coordinator.assignment.assignment_text import fields_of, seniority, subscriber
+from coordinator.assignment.assignors.registry import assignors
 from coordinator.assignment.protocols import Agreement, Protocol, agree, preferences_of, preferences_text
-from coordinator.assignors.registry import assignors
 from coordinator.errors import InvalidOptionError, StateFormatError
 
 V0, V1, RANGE = Protocol("mine", 0), Protocol("mine", 1), Protocol("range", 1)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.rebalance import difference, owned_ranges, union
-from coordinator.key_hash import cuts
 from coordinator.progress.ownership import Owned
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 LOWER, UPPER = cuts(2)

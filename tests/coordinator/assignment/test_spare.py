@@ -2,8 +2,8 @@
 
 import pytest
 
+from coordinator.assignment.assignors.assignor import Subscriber
 from coordinator.assignment.spare import spared
-from coordinator.assignors.assignor import Subscriber
 from coordinator.errors import StateFormatError
 
 

@@ -13,7 +13,7 @@ from coordinator.errors import (
     IndividualCommitTooOldError,
     MaxIndividualCommitReachedError,
 )
-from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.values.ranges import WHOLE, OffsetRange
 from store_world import TP, World
 
 ON_EACH_SERVER = True

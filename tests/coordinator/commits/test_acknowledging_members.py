@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.errors import CommitBeyondReadError, FencedMemberError, MaxIndividualCommitReachedError
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, records, slices_read, subscribed
 from streams import eventually, keyed
 

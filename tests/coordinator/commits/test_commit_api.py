@@ -11,12 +11,12 @@ from coordinator.errors import (
     CommitBeyondReadError,
     CommitError,
 )
-from coordinator.key_hash import cuts
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import Topic
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Topic
 from store_world import BIG, OTHER, TP, WANTED, World, lane
 
 ON_EACH_SERVER = True

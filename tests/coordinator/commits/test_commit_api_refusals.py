@@ -18,11 +18,11 @@ from coordinator.errors import (
     TooManyRangesError,
     TopicRangeFetchNotAllowedError,
 )
-from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, OffsetRange
 from store_world import SESSION, TP, World
 
 ON_EACH_SERVER = True

@@ -9,9 +9,9 @@ from coordinator.errors import (
     GroupRecoveringError,
     UnknownGroupError,
 )
-from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
+from coordinator.values.key_hash import cuts
 from store_world import SESSION, TP, WANTED, World
 
 ON_EACH_SERVER = True

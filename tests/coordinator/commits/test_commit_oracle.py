@@ -13,7 +13,7 @@ from coordinator.commits.commit_api import CommitApi
 from coordinator.errors import IndividualCommitTooOldError
 from coordinator.progress.ownership import Fact, Facts, Owned
 from coordinator.progress.segments import Progress
-from coordinator.ranges import HASH_MAX, HashRange, OffsetRange, union
+from coordinator.values.ranges import HASH_MAX, HashRange, OffsetRange, union
 from progresses import ics_text, positions_text
 from store_world import BIG, TP, WANTED, StoreServer, World, offset
 

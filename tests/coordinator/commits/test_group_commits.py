@@ -20,11 +20,11 @@ from coordinator.errors import (
     StateFormatError,
     UnknownGroupError,
 )
-from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange
 from coordinator.redis.commits import CommittedRange
 from coordinator.redis.keys import GroupKeys
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange
 from store_world import OTHER, SESSION, TP, World, lane
 
 ON_EACH_SERVER = True

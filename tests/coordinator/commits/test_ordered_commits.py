@@ -5,12 +5,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from coordinator.clock import BootClock
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import CommitError, FencedMemberError, OrderedCommitRefusedError
-from coordinator.ranges import OffsetRange
 from coordinator.redis.keys import GroupKeys
+from coordinator.values.clock import BootClock
+from coordinator.values.ranges import OffsetRange
 from store_world import TP, WANTED, World
 from streams import eventually
 

@@ -10,13 +10,13 @@ from acknowledgements import text_of
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import CommitError, FencedMemberError, OrderedCommitRefusedError
-from coordinator.key_hash import cuts
 from coordinator.progress.acknowledgement import Acknowledgement
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import Topic
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import Topic
 from store_world import TP, World, lane
 from streams import eventually
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.progress.ownership import Owned
-from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs, Reservation, Standing
+from coordinator.values.ranges import HASH_MAX, HashRange, OffsetRange
 from store_world import LONGEST, SESSION, TP, StoreServer, World
 
 ON_EACH_SERVER = True

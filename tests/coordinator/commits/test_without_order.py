@@ -14,9 +14,9 @@ from coordinator.commits.group_commits import GroupCommits
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import CommitWithoutOrderError, FencedMemberError
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange, offsets_of
 from coordinator.redis.commits import CommittedOffsets, CommittedRange
-from coordinator.replies import Caller, Joining
+from coordinator.redis.replies import Caller, Joining
+from coordinator.values.ranges import WHOLE, OffsetRange, offsets_of
 from store_world import TP, World, lane
 
 ON_EACH_SERVER = True

@@ -11,7 +11,7 @@ import pytest
 
 from coordinator.errors import CoopKafkaError, InvalidOptionError, KafkaAccessError, KafkaUnavailableError
 from coordinator.kafka.connection import FIRST_CONTACT_MS
-from coordinator.subscription import Bounds, TopicPartition
+from coordinator.values.subscription import Bounds, TopicPartition
 from kafka_logs import kafka_log
 from secure_listener import SecureListener
 from topics import Kafka

@@ -13,8 +13,8 @@ from coordinator.errors import (
     UnknownTopicError,
 )
 from coordinator.kafka.dead_letter_topic import check_dead_letter_topic
-from coordinator.ranges import WHOLE
-from coordinator.subscription import Assigned, Pattern, Subscription, TopicPartition, Topics
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Assigned, Pattern, Subscription, TopicPartition, Topics
 from guarded_broker import GuardedBroker
 from topics import Kafka
 from written_records import consumed

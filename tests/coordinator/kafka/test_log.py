@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 from coordinator.errors import InvalidOptionError, UnknownTopicError
 from coordinator.kafka.log import KafkaLog
-from coordinator.subscription import Assigned, Bounds, Pattern, Topic, TopicPartition, Topics
+from coordinator.values.subscription import Assigned, Bounds, Pattern, Topic, TopicPartition, Topics
 from kafka_logs import THREE_SECONDS, delete_records, kafka_log
 from topics import Kafka, Record
 

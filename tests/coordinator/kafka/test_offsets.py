@@ -7,7 +7,7 @@ import pytest
 
 from coordinator.errors import StartingOffsetError
 from coordinator.kafka.log import KafkaLog
-from coordinator.offset_spec import (
+from coordinator.values.offset_spec import (
     EARLIEST,
     LATEST,
     AtOffsets,
@@ -18,7 +18,7 @@ from coordinator.offset_spec import (
     NoMatch,
     OffsetSpec,
 )
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from kafka_logs import T0, THREE_SECONDS, delete_records, kafka_log
 from topics import Kafka, Record
 

@@ -12,7 +12,7 @@ from coordinator.assignment.policies import cluster_policy, of_all_groups
 from coordinator.errors import InvalidOptionError, KafkaUnavailableError, UnknownOptionError
 from coordinator.kafka.connection import KafkaConnection
 from coordinator.kafka.policy_topic import PolicyTopic
-from coordinator.subscription import POLICIES, Pattern
+from coordinator.values.subscription import POLICIES, Pattern
 from kafka_logs import kafka_log
 from topics import Kafka, Record
 

@@ -9,7 +9,7 @@ import pytest
 from coordinator.errors import KafkaUnavailableError, RecordRefusedError, UnknownTopicError
 from coordinator.kafka import producer as module
 from coordinator.kafka.producer import Outgoing, RecordProducer
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from topics import Kafka
 from written_records import consumed
 

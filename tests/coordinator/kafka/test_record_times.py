@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from coordinator.kafka.log import KafkaLog
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from kafka_logs import delete_records, kafka_log
 from lane_leads import FIRST_MS, MINUTE, minutes
 from log_fixtures import emptied_marker_log, end

@@ -7,7 +7,7 @@ import pytest
 from coordinator.errors import KafkaUnavailableError
 from coordinator.kafka import silence
 from coordinator.kafka.silence import Silence
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("orders", 0)
 

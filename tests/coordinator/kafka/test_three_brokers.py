@@ -10,8 +10,8 @@ import pytest
 from coordinator.errors import KafkaUnavailableError
 from coordinator.kafka.connection import BRIEF_S
 from coordinator.kafka.log import KafkaLog
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition, Topics
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition, Topics
 from spark_coop_source.fetch.consumers import borrowed
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from streams import eventually

@@ -15,8 +15,8 @@ from coordinator.member.state import Commits, CommitUnderWay, Life, Losses, Low,
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.ownership import completed
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
-from coordinator.subscription import Assigned, Bounds, Pattern, Topic
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Assigned, Bounds, Pattern, Topic
 from states import (
     FIRST,
     FRESH,

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from coordinator.assignment.assigning import Computed
+from coordinator.assignment.assignors.assignor import Assignment, Subscriber
+from coordinator.assignment.assignors.rack_aware import RackAware
 from coordinator.assignment.policies import Policy
-from coordinator.assignors.assignor import Assignment, Subscriber
-from coordinator.assignors.rack_aware import RackAware
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import InconsistentGroupProtocolError, NotCopartitionedError
 from coordinator.member.decision import Decision, LookAgain
 from coordinator.member.owning import follow
@@ -26,8 +27,7 @@ from coordinator.member.requests import (
     ReadSubscribers,
 )
 from coordinator.plan.planning import Cutting
-from coordinator.ranges import WHOLE
-from coordinator.settings import GroupSettings
+from coordinator.values.ranges import WHOLE
 from states import LEFT, LIFE, MEMBER, NOW, RIGHT, TP, asks, call, decided, fails, joined, look, owning
 
 STATE = joined(owning=owning())

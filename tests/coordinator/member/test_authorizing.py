@@ -18,8 +18,8 @@ from coordinator.progress.ownership import Ownership
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.replies import Authorized
+from coordinator.redis.replies import Authorized
+from coordinator.values.ranges import WHOLE, OffsetRange
 from states import LEFT, LOG, NOW, RECREATED, RIGHT, TP, call, decided, end_of, fails, joined, owned, owning
 
 END = end_of(10, 20)

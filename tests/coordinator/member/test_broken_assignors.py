@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from applications import Application, all_whole, application, owners, take_turns, times_read
-from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
-from coordinator.assignors.grouped import Grouped
-from coordinator.operations.views import view
+from coordinator.assignment.assignors.assignor import Assignment, Assignor, Subscriber
+from coordinator.assignment.assignors.grouped import Grouped
 from coordinator.redis.events import last_events
-from coordinator.subscription import TopicPartition
+from coordinator.tools.operations.views import view
+from coordinator.values.subscription import TopicPartition
 from group_services import Group, subscribed
 from streams import keyed
 

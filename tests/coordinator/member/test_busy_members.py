@@ -16,7 +16,7 @@ from coordinator.errors import GroupBusyError
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, beats, read, records, subscribed
 from streams import eventually, keyed
 

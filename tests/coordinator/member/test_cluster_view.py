@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from applications import Application, application, owners, take_turns, times_read
-from coordinator.subscription import Pattern, Subscription, Topic, TopicPartition, Topics
+from coordinator.values.subscription import Pattern, Subscription, Topic, TopicPartition, Topics
 from group_services import Group, TestClock
 from kafka_logs import Through
 from streams import keyed

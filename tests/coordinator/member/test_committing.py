@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from coordinator.cost.batch_cost import BatchCost, Ended, Load
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.batch import Batch
 from coordinator.member.committing import commit, learn, witness
@@ -14,14 +13,15 @@ from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Commit, Event, Learn, LogBatch, ReadEnds, ReadSeal, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Failing, Losses, Mirrored, Shown, State, Turn
+from coordinator.plan.cost.batch_cost import BatchCost, Ended, Load
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.replies import Acquired, Moved, Sealed
-from coordinator.reports.lane_lines import BatchLine
-from coordinator.telemetry import SliceCost
+from coordinator.redis.lane_lines import BatchLine
+from coordinator.redis.replies import Acquired, Moved, Sealed
+from coordinator.values.ranges import WHOLE, OffsetRange
 from progresses import starting_at
 from states import (
     EPOCH,

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import (
     IndividualCommitNotAllowedError,
     OtherOrderingError,
@@ -15,8 +16,7 @@ from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batches, beats, read, records, slices_read, subscribed
 from streams import eventually, keyed
 from topics import Kafka

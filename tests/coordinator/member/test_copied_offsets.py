@@ -12,10 +12,10 @@ import pytest
 import kafka_groups
 from command_runs import Run
 from coordinator.errors import StateLostError
-from coordinator.offset_spec import Earliest, Latest, OffsetSpec
 from coordinator.progress.mirror import is_mirror
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.subscription import TopicPartition
+from coordinator.values.offset_spec import Earliest, Latest, OffsetSpec
+from coordinator.values.subscription import TopicPartition
 from documented import commands
 from group_services import Group, batches, read, records, run, subscribed
 from streams import keyed

@@ -5,7 +5,7 @@ import pytest
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.subscription import Topic, TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, subscribed
 from kafka_logs import Elected
 from streams import keyed

@@ -4,17 +4,17 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator.assignment.policies import Policy
-from coordinator.cost.steering import Allowance
 from coordinator.member.decision import Decision
 from coordinator.member.kinds import Request
 from coordinator.member.reading import limit
 from coordinator.member.requests import Grant, ReadFirstTimes, ResolveOffsets
 from coordinator.member.state import Reading, State
-from coordinator.offset_spec import AtTimestamps, NoMatch
+from coordinator.plan.cost.steering import Allowance
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.ownership import Owned
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.replies import Acquired
+from coordinator.redis.replies import Acquired
+from coordinator.values.offset_spec import AtTimestamps, NoMatch
+from coordinator.values.ranges import WHOLE, OffsetRange
 from progresses import starting_at
 from states import EPOCH, GROWN_LOG, LEFT, TP, TP1, Answer, asks, call, decided, joined, owning
 

@@ -5,18 +5,18 @@ from contextlib import closing
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.decision import NotSeen, Seen
 from coordinator.member.event_time import keep_lead
 from coordinator.member.limits import Limits
 from coordinator.member.requests import ReadFirstTimes, ResolveOffsets
 from coordinator.member.standalone import Standalone
 from coordinator.member.state import Life, State
-from coordinator.offset_spec import AtOffsets
 from coordinator.plan.planning import Cutting, OwnedRanges
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Assigned, TopicPartition, Topics
+from coordinator.values.offset_spec import AtOffsets
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Assigned, TopicPartition, Topics
 from group_services import Group, TestClock, batches
 from kafka_logs import Through, kafka_log
 from lane_leads import MINUTE, lanes, minutes, reads

@@ -1,11 +1,11 @@
 """The offsets that a process has seen: those it may assert, and those it keeps when it leaves."""
 
-from coordinator.key_hash import cuts
 from coordinator.member.evidence import Evidence
 from coordinator.progress.ownership import Fact, Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("orders", 0)
 LOWER, UPPER = cuts(2)

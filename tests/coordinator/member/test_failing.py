@@ -11,7 +11,7 @@ from coordinator.member.requests import Event, ReadFailing, Resume
 from coordinator.member.state import Failing, State
 from coordinator.plan.planning import OwnedRange
 from coordinator.progress.failing import FailingRecord
-from coordinator.ranges import HASH_MAX, HashRange
+from coordinator.values.ranges import HASH_MAX, HashRange
 from states import EPOCH, NOW, TP, TP1, Answer, call, decided, joined, owns
 
 REDIS = 1_700_000_000_000

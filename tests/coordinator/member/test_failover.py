@@ -12,7 +12,7 @@ import kafka_groups
 import servers
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, subscribed
 from streams import eventually, keyed
 from topics import Kafka

@@ -4,16 +4,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import FilterChangedError, FilterMismatchError
 from coordinator.member.service import Service
 from coordinator.member.standalone import Standalone
-from coordinator.offset_spec import Earliest
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.record_filter import EVERYTHING, RecordFilter
 from coordinator.redis.keys import GroupKeys
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.values.offset_spec import Earliest
+from coordinator.values.record_filter import EVERYTHING, RecordFilter
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, beats, read, records, slices_read, subscribed, whole
 from streams import eventually
 

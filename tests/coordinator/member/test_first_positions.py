@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from coordinator.errors import StateFormatError, StateLostError
-from coordinator.group_state import KnownTopic
 from coordinator.member.decision import Decision, LookAgain, Return
 from coordinator.member.first_positions import first_positions
 from coordinator.member.kinds import Request
@@ -24,12 +23,13 @@ from coordinator.member.requests import (
     ResolveOffsets,
 )
 from coordinator.member.state import LogView, Mirrored, Owning, Shown, State
-from coordinator.offset_spec import AtOffsets, Earliest, Latest
 from coordinator.progress.mirror import entry
-from coordinator.ranges import WHOLE
-from coordinator.replies import Status
-from coordinator.subscription import Assigned, TopicPartition
-from coordinator.verdicts import Absent, Lost
+from coordinator.redis.group_state import KnownTopic
+from coordinator.redis.replies import Status
+from coordinator.values.offset_spec import AtOffsets, Earliest, Latest
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Assigned, TopicPartition
+from coordinator.values.verdicts import Absent, Lost
 from states import (
     FRESH,
     GROWN,

@@ -17,8 +17,8 @@ from coordinator.member.requests import (
     ResolveOffsets,
 )
 from coordinator.member.state import Mirrored, State
-from coordinator.offset_spec import Earliest
-from coordinator.subscription import TopicPartition
+from coordinator.values.offset_spec import Earliest
+from coordinator.values.subscription import TopicPartition
 from states import NOW, ORDERS, TP, Answer, call, decided, held, joined, owning
 
 OTHER = TopicPartition("payments", 0)

@@ -14,9 +14,9 @@ from coordinator.member.recovery import recover
 from coordinator.member.requests import ReadGroupOffsets, ReadResetEpoch, ReadStatus, Recover
 from coordinator.member.state import LogView
 from coordinator.progress.mirror import entry, with_founding
-from coordinator.replies import Status
-from coordinator.subscription import TopicPartition
-from coordinator.verdicts import Absent, Lost, Replaced
+from coordinator.redis.replies import Status
+from coordinator.values.subscription import TopicPartition
+from coordinator.values.verdicts import Absent, Lost, Replaced
 from states import FRESH, LIFE, ORDERS, TP, TP1, call, decided, end_of, fails, joined, like, refused
 
 MINE = replace(LIFE, founding="f1")

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from coordinator.cost.steering import Allowance
 from coordinator.errors import ConflictingOptionsError
 from coordinator.member.decision import RETRY_MS, Decision, LookAgain, Return
 from coordinator.member.growing import log_growths, set_targets
@@ -21,13 +20,14 @@ from coordinator.member.requests import (
     RecordGrowths,
 )
 from coordinator.member.state import Growing, Low, Pace, State
+from coordinator.plan.cost.steering import Allowance
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.ownership import Owned
-from coordinator.ranges import WHOLE
-from coordinator.replies import Acquired
-from coordinator.subscription import Assigned, Bounds, Topic, TopicPartition
+from coordinator.redis.replies import Acquired
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Assigned, Bounds, Topic, TopicPartition
 from progresses import starting_at
 from states import (
     EPOCH,

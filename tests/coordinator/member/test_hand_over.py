@@ -7,9 +7,9 @@ import pytest
 from coordinator.errors import FencedMemberError
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.redis.events import last_events
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, slices_read, subscribed
 from streams import eventually
 

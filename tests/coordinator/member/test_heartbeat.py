@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import RedisUnavailableError
 from coordinator.member.batch import Batch
 from coordinator.member.evidence import Evidence
@@ -11,8 +12,7 @@ from coordinator.member.heartbeat import Pulse, long_batch, outage_line, unrepor
 from coordinator.member.requests import Log
 from coordinator.member.state import State
 from coordinator.progress.slices import Slice
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.settings import GroupSettings
+from coordinator.values.ranges import WHOLE, OffsetRange
 from states import LIFE, NONCE, NOW, TP, end_of, joined, owned
 
 SLICE = Slice(TP, WHOLE, OffsetRange(10, 20))

@@ -7,12 +7,12 @@ from threading import Thread
 import pytest
 
 from coordinator.member.inbox import STALE_MS, Inbox, Reach, TaskEnded
+from coordinator.plan.cost.telemetry import MOST_AT, KeyAt, SliceCost
 from coordinator.plan.poison import MOST_SLICES
 from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.telemetry import MOST_AT, KeyAt, SliceCost
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from states import LEFT, NOW, RIGHT, TP, end_of
 
 ONE, OTHER = (Slice(TP, hashes, OffsetRange(10, 20)) for hashes in (LEFT, RIGHT))

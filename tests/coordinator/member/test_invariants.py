@@ -13,7 +13,7 @@ from coordinator.plan.planning import OwnedRange
 from coordinator.progress.growth import Sight
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Segment
-from coordinator.ranges import WHOLE, HashRange
+from coordinator.values.ranges import WHOLE, HashRange
 from progresses import starting_at
 from states import (
     EPOCH,

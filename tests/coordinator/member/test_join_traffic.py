@@ -3,7 +3,7 @@
 from typing import cast
 
 from applications import Application, application, owners, take_turns
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from group_services import Group, subscribed
 
 MOST, FROM = 12, 4

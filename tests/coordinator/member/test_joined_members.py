@@ -7,15 +7,15 @@ from itertools import combinations
 
 import pytest
 
+from coordinator.assignment.assignors.joined import Joined
 from coordinator.assignment.rebalance import owned_ranges, union
-from coordinator.assignors.joined import Joined
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import GroupBusyError, NotCopartitionedError
 from coordinator.member.service import Service
 from coordinator.plan.packing import Task
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition, Topics
+from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group
 from streams import eventually, keyed
 from topics import Kafka

@@ -1,6 +1,6 @@
 """The mirror as Kafka's own tool shows it: `kafka-consumer-groups --describe`, the Java class itself."""
 
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from group_services import Group, run, subscribed
 from kafka_groups import described
 from streams import keyed

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import pytest
 
 from coordinator.member.kinds import Kind, call, function, member_call, notice, own_call, own_notice, redis_call
-from coordinator.replies import Answer, Caller
+from coordinator.redis.replies import Answer, Caller
 
 
 class Part(Protocol):

@@ -8,19 +8,19 @@ from collections.abc import Mapping
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import DataLossError, StateFormatError
 from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.member.standalone import Standalone
-from coordinator.offset_spec import Earliest
 from coordinator.plan.planning import Cutting
 from coordinator.progress.data_loss import Cut, cuts, extents
 from coordinator.progress.leader_epochs import Extent, Extents, extents_of, parsed
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Assigned, Bounds, TopicPartition
+from coordinator.values.offset_spec import Earliest
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Assigned, Bounds, TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
 from kafka_logs import Elected, kafka_log
 from streams import keyed

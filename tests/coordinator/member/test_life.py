@@ -14,10 +14,10 @@ from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
 from coordinator.member.state import Away, Life, Offsets, Owning, Pace, Shown, State
 from coordinator.plan.planning import Cutting
 from coordinator.progress.ownership import Fact
-from coordinator.ranges import WHOLE
-from coordinator.replies import Joined, Joining, Seen
-from coordinator.subscription import Topics
-from coordinator.verdicts import Busy, Fenced, Lost, Recovering, Superseded, Verdict
+from coordinator.redis.replies import Joined, Joining, Seen
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Topics
+from coordinator.values.verdicts import Busy, Fenced, Lost, Recovering, Superseded, Verdict
 from states import FRESH, LIFE, MEMBER, NOW, TP, asks, call, decided, end_of, fails, joined, refused
 
 SILENT = RedisUnavailableError("redis:6379 does not answer", "start it")

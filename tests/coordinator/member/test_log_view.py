@@ -8,7 +8,7 @@ from coordinator.member.decision import Decision, Seen
 from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadTopics
 from coordinator.member.state import Away, LogView, Low
 from coordinator.progress.leader_epochs import Extent
-from coordinator.subscription import Bounds
+from coordinator.values.subscription import Bounds
 from states import GROWN, GROWN_LOG, LIFE, LOG, NOW, ORDERS, RECREATED, TP, TP1, asks, call, decided, joined
 
 OLD = replace(LOG, asked_ms=NOW - 1_000)

@@ -9,23 +9,23 @@ from typing import Any, cast
 import pytest
 import redis
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import FencedMemberError, RedisUnavailableError
-from coordinator.group_state import STANDBY
 from coordinator.member.cooperative import Cooperative
 from coordinator.member.invariants import check
 from coordinator.member.limits import Limits
 from coordinator.member.service import Service
-from coordinator.offset_spec import Earliest
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient, Reply
+from coordinator.redis.group_state import STANDBY
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.replies import Joining
 from coordinator.redis.snapshot import read_group
 from coordinator.redis.store import store_of
-from coordinator.replies import Joining
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition, Topics
+from coordinator.values.offset_spec import Earliest
+from coordinator.values.subscription import TopicPartition, Topics
 from simulation.kafka import KEYS, TOPIC, SimulatedKafka, SimulatedLog
 
 SESSION, BEAT, MINUTE = 45_000, 3_000, 60_000

@@ -9,7 +9,7 @@ import pytest
 
 from coordinator.errors import RedisUnavailableError
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, TestClock, batch, batches, beating, records, subscribed
 from own_valkey import OwnValkey
 from streams import keyed

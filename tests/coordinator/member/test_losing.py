@@ -30,8 +30,8 @@ from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.ownership import Fact
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, offsets_of
-from coordinator.subscription import Bounds
+from coordinator.values.ranges import WHOLE, offsets_of
+from coordinator.values.subscription import Bounds
 from states import (
     GROWN_LOG,
     LEFT,

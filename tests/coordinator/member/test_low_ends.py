@@ -7,12 +7,12 @@ import pytest
 
 from coordinator.errors import DataLossError
 from coordinator.member.service import Service
-from coordinator.ports import Log
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import TopicPartition
+from coordinator.redis.ports import Log
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, PatientClock, batch, read, records, subscribed
 from kafka_logs import Lower, kafka_log
 from streams import keyed

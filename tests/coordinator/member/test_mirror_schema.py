@@ -8,10 +8,10 @@ import pytest
 
 from coordinator.errors import StateFormatError
 from coordinator.kafka.log import KafkaLog
-from coordinator.operations.operations import Operator
-from coordinator.operations.reset_plan import ToOffset
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.subscription import TopicPartition
+from coordinator.tools.operations.operations import Operator
+from coordinator.tools.operations.reset_plan import ToOffset
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, subscribed
 from group_services import run as run_query
 from kafka_logs import kafka_log

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from coordinator.errors import LogError
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, subscribed
 from kafka_logs import Elected
 from streams import keyed

@@ -8,9 +8,9 @@ import pytest
 from coordinator.errors import DataLossError
 from coordinator.kafka.log import KafkaLog
 from coordinator.member.service import Service
-from coordinator.offset_spec import Latest
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.subscription import TopicPartition
+from coordinator.values.offset_spec import Latest
+from coordinator.values.subscription import TopicPartition
 from group_services import Group, batches, read, records, subscribed
 from kafka_logs import kafka_log
 from streams import keyed

@@ -22,8 +22,8 @@ from coordinator.member.requests import (
 )
 from coordinator.member.state import ClusterPolicies, Mirrored, State, Strikes
 from coordinator.plan.planning import OwnedRange
-from coordinator.ranges import WHOLE
-from coordinator.subscription import Assigned
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Assigned
 from states import (
     EPOCH,
     LEFT,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import redis
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from group_services import Group, batch, batches, beating, records, subscribed
 from one_address import OneAddress, one_address
 from own_valkey import OwnValkey

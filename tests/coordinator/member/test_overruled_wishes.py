@@ -3,11 +3,11 @@
 import pytest
 
 import kafka_groups
-from coordinator.offset_spec import Earliest, Latest
+from coordinator.assignment.settings import GroupSettings
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.events import last_events
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.values.offset_spec import Earliest, Latest
+from coordinator.values.subscription import TopicPartition
 from group_services import Group, batches, read, records, run, subscribed
 from streams import keyed
 

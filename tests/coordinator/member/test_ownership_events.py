@@ -9,24 +9,24 @@ from typing import Any
 import pytest
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.assignors.assignor import Assignment
 from coordinator.assignment.ownership_listener import METHODS, KeyRanges, listener
-from coordinator.assignors.assignor import Assignment
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import InvalidOptionError
-from coordinator.group_state import Event
-from coordinator.key_hash import cuts
 from coordinator.member.kinds import Request
 from coordinator.member.ownership_events import left, notified
 from coordinator.member.requests import Notify
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.redis.events import last_events
+from coordinator.redis.group_state import Event
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.replies import Caller
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Topic, TopicPartition
-from coordinator.verdicts import Lost
+from coordinator.redis.replies import Caller
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Topic, TopicPartition
+from coordinator.values.verdicts import Lost
 from group_services import Group, batches, subscribed
 from recording_listener import RecordingListener
 from states import EPOCH, LEFT, NEXT_EPOCH, RIGHT, owned

@@ -16,7 +16,7 @@ from coordinator.member.requests import (
 )
 from coordinator.member.state import Owning, State, Turn
 from coordinator.progress.growth import Growth
-from coordinator.ranges import WHOLE
+from coordinator.values.ranges import WHOLE
 from states import (
     GROWN,
     LEFT,

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from coordinator.key_hash import cuts
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.decision import Call, Decision, LookAgain, Seen, Setup, Step, decide
 from coordinator.member.limits import Limits
 from coordinator.member.pacing import IDLE_MS, adopt_targets, ends_of, pace_batch, rest
 from coordinator.member.state import Life, LogView, Owning, Pace, Reading, State
-from coordinator.offset_spec import Earliest
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
-from coordinator.ranges import WHOLE
-from coordinator.replies import Joining
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Bounds, TopicPartition, Topics
+from coordinator.redis.replies import Joining
+from coordinator.values.key_hash import cuts
+from coordinator.values.offset_spec import Earliest
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Bounds, TopicPartition, Topics
 from states import EPOCH, GROWN_LOG, NOW, TP, TP1, call, decided, joined
 
 LOG = {TP: Bounds(0, 100), TP1: Bounds(0, 100)}

@@ -11,14 +11,14 @@ from typing import Self, cast
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.limits import Limits
 from coordinator.member.service import Service
-from coordinator.ports import Log
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Assigned, TopicPartition, Topics
+from coordinator.redis.ports import Log
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Assigned, TopicPartition, Topics
 from group_services import Group, batches, run, slices_read
 from growing_topics import Arrival, Producer, in_new_partitions, out_of_order, topic_of_two
 from kafka_logs import kafka_log

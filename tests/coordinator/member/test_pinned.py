@@ -31,9 +31,9 @@ from coordinator.member.requests import (
 )
 from coordinator.member.service import CHECK_POLICIES
 from coordinator.member.state import Pace
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.subscription import Assigned, TopicPartition
-from coordinator.verdicts import Held
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import Assigned, TopicPartition
+from coordinator.values.verdicts import Held
 from states import (
     LEFT,
     LIFE,

@@ -8,12 +8,12 @@ import pytest
 from command_runs import Run
 from coordinator.assignment.rebalance import union
 from coordinator.errors import InconsistentGroupProtocolError, OverlappingRangesError
-from coordinator.key_hash import cuts
 from coordinator.member.service import Service
-from coordinator.operations.views import view
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.subscription import Assigned, TopicPartition
+from coordinator.tools.operations.views import view
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import Assigned, TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, beating, beats, slices_read, subscribed
 from resets import reset
 from streams import eventually, keyed

@@ -17,8 +17,8 @@ from coordinator.member.state import Failing, Growing, Pace, Reading, State, Str
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.subscription import Bounds
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Bounds
 from states import (
     EPOCH,
     LEFT,

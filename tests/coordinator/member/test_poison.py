@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from coordinator.cost.batch_cost import LaneId
-from coordinator.cost.steering import Allowance
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision
 from coordinator.member.evidence import Evidence
@@ -27,10 +25,12 @@ from coordinator.member.requests import (
     StrikeMember,
 )
 from coordinator.member.state import Failing, State, Strikes, Turn
+from coordinator.plan.cost.batch_cost import LaneId
+from coordinator.plan.cost.steering import Allowance
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Owned, Ownership
-from coordinator.ranges import WHOLE, HashRange
+from coordinator.values.ranges import WHOLE, HashRange
 from states import (
     EPOCH,
     FRESH,

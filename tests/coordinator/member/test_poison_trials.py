@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from command_runs import Run
 from coordinator.assignment.rebalance import union
-from coordinator.key_hash import cuts
 from coordinator.member.service import Service
-from coordinator.operations.top_view import limited_lanes
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.plan.poison import Strike
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import OffsetRange
+from coordinator.redis import lane_lines
 from coordinator.redis.keys import GroupKeys
-from coordinator.reports import lane_lines
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import SliceCost
+from coordinator.tools.operations.top_view import limited_lanes
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, records, slices_read, subscribed
 from streams import eventually
 

@@ -23,12 +23,12 @@ from kafka.admin import (
 )
 
 import servers
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import IndividualCommitNotAllowedError, KafkaAccessError
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.settings import GroupSettings
-from coordinator.subscription import POLICIES, TopicPartition
+from coordinator.values.subscription import POLICIES, TopicPartition
 from group_services import UNLIMITED, Group, subscribed
 from kafka_logs import kafka_log
 from secure_listener import SecureListener

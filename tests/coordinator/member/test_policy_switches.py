@@ -6,9 +6,9 @@ import kafka_groups
 from applications import Application, all_whole, application, owners, restarted, take_turns, times_read
 from coordinator.assignment.assignment_text import ranges_text
 from coordinator.errors import IndividualCommitNotAllowedError, TopicRangeFetchNotAllowedError
-from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import TopicPartition, Topics
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition, Topics
 from group_services import Group, subscribed
 from streams import keyed
 

@@ -22,11 +22,11 @@ from coordinator.member.requests import (
     ResolveOffsets,
 )
 from coordinator.member.state import Owning, State
-from coordinator.offset_spec import Earliest
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.mirror import entry
-from coordinator.subscription import Topic, TopicPartition
-from coordinator.verdicts import Absent, Lost, Recovering
+from coordinator.values.offset_spec import Earliest
+from coordinator.values.subscription import Topic, TopicPartition
+from coordinator.values.verdicts import Absent, Lost, Recovering
 from states import LEFT, LIFE, ORDERS, TP, Answer, call, decided, end_of, fails, joined, like, owned, refused
 
 OTHER, BILLS = TopicPartition("bills", 0), Topic("bills", "id-7", (0, 1))

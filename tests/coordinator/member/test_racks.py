@@ -9,11 +9,11 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
 import servers
-from coordinator.assignors.rack_aware import RackAware
+from coordinator.assignment.assignors.rack_aware import RackAware
+from coordinator.assignment.settings import GroupSettings
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition, Topics
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group
 from streams import eventually
 from topics import Kafka

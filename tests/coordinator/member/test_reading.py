@@ -5,9 +5,6 @@ from typing import Any
 
 import pytest
 
-from coordinator.cost.profile import Cell
-from coordinator.cost.quotas import Quota
-from coordinator.cost.steering import Allowance
 from coordinator.member.decision import Call, Decision
 from coordinator.member.inbox import Reach
 from coordinator.member.kinds import Request
@@ -15,13 +12,16 @@ from coordinator.member.limits import Limits
 from coordinator.member.reading import limit
 from coordinator.member.requests import Grant, ReadHighWatermarks, ReadReach
 from coordinator.member.state import Growing, Pace, Reading, State, Strikes
+from coordinator.plan.cost.profile import Cell
+from coordinator.plan.cost.quotas import Quota
+from coordinator.plan.cost.steering import Allowance
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.replies import Acquired
-from coordinator.subscription import Assigned, Topic
+from coordinator.redis.replies import Acquired
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import Assigned, Topic
 from states import EPOCH, LEFT, NOW, RIGHT, TP, Answer, asks, call, decided, held, joined, owning, owns, struck
 
 ENDS = {TP: 100}

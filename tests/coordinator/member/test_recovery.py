@@ -22,15 +22,15 @@ from coordinator.member.requests import (
     ResolveOffsets,
 )
 from coordinator.member.state import LogView, Mirrored, Owning, State
-from coordinator.offset_spec import Earliest
-from coordinator.ports import Proof
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.mirror import GroupOffsets, entry
 from coordinator.progress.ownership import Fact
-from coordinator.ranges import WHOLE
-from coordinator.subscription import Assigned
-from coordinator.verdicts import Absent, Lost
+from coordinator.redis.ports import Proof
+from coordinator.values.offset_spec import Earliest
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Assigned
+from coordinator.values.verdicts import Absent, Lost
 from states import (
     GROWN,
     GROWN_LOG,

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import RedisNotReadyError
 from coordinator.member.service import Service
 from coordinator.member.turns import SILENT_MS
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, TestClock, batch, batches, records, subscribed
 from own_valkey import OwnValkey
 from streams import keyed

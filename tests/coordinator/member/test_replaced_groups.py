@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import pytest
 
 from coordinator.errors import KafkaAccessError, StateLostError
-from coordinator.key_hash import cuts
 from coordinator.member.requests import Mirror
-from coordinator.offset_spec import Latest
 from coordinator.progress.mirror import foundings
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import Assigned, TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.offset_spec import Latest
+from coordinator.values.subscription import Assigned, TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
 from kafka_logs import Through
 from streams import keyed

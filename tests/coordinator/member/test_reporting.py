@@ -5,25 +5,25 @@ from typing import Any, cast
 
 import pytest
 
-from coordinator.cost.profile import Cell
-from coordinator.cost.quotas import Quota, Why
-from coordinator.key_hash import cuts
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.decision import Decision
+from coordinator.member.lane_report import Planned
 from coordinator.member.pacing import IDLE_MS
 from coordinator.member.reporting import show_lanes
 from coordinator.member.requests import DescribeLanes, ShowLanes
 from coordinator.member.service import Service
 from coordinator.member.state import Pace, Reading, Shown, State, Strikes
-from coordinator.operations.top_view import top_view
+from coordinator.plan.cost.profile import Cell
+from coordinator.plan.cost.quotas import Quota, Why
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
-from coordinator.reports.lane_lines import CostKind, LaneLine, LaneReport, lines_of
-from coordinator.reports.lane_report import Planned
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import SliceCost
+from coordinator.redis.lane_lines import CostKind, LaneLine, LaneReport, lines_of
+from coordinator.tools.operations.top_view import top_view
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, TestClock, batch, subscribed
 from states import EPOCH, LEFT, NONCE, NOW, RIGHT, asks, call, decided, joined, struck
 from store_world import SESSION, TP, World

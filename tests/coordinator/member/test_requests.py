@@ -8,10 +8,10 @@ import pytest
 from coordinator.member import requests
 from coordinator.member.kinds import Kind
 from coordinator.member.requests import Acquire, Finish, Log
-from coordinator.ranges import WHOLE
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.store import store_of
+from coordinator.values.ranges import WHOLE
 from states import TP
 
 KINDS = {name: kind for name, kind in vars(requests).items() if isinstance(kind, Kind)}

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pytest
 
 from applications import Application, all_whole, application, owners, restarted, take_turns, times_read
-from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
-from coordinator.assignors.grouped import Grouped
-from coordinator.assignors.reverse import RoundRobin
+from coordinator.assignment.assignors.assignor import Assignment, Assignor, Subscriber
+from coordinator.assignment.assignors.grouped import Grouped
+from coordinator.assignment.assignors.reverse import RoundRobin
 from coordinator.errors import InconsistentGroupProtocolError
-from coordinator.ranges import WHOLE
-from coordinator.subscription import TopicPartition, Topics
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition, Topics
 from group_services import Group, subscribed
 from streams import keyed
 

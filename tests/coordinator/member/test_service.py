@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from coordinator.assignment.policies import Policy
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import (
     FencedMemberError,
     IndividualCommitNotAllowedError,
@@ -33,15 +34,14 @@ from coordinator.member.requests import (
 )
 from coordinator.member.service import CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
 from coordinator.member.state import NOT_ACQUIRED, Commits, CommitUnderWay, Mirrored, State, Strikes
-from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
 from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.progress.slices import Slice
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.replies import Joined, Joining, Moved, Seen
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Topics
-from coordinator.verdicts import Fenced, Lost, Rejoin
+from coordinator.redis.replies import Joined, Joining, Moved, Seen
+from coordinator.values.offset_spec import Latest
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Topics
+from coordinator.values.verdicts import Fenced, Lost, Rejoin
 from log_lines import own_lines
 from states import FRESH, LEFT, LIFE, NONCE, NOW, RIGHT, TP, call, decided, end_of, fails, joined, owned, owns, struck
 from written_worlds import Hands, Script, answered, turns

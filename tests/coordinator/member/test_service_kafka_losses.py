@@ -11,8 +11,8 @@ from coordinator.errors import (
 from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import Pattern, TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import Pattern, TopicPartition
 from group_services import UNLIMITED, Group, PatientClock, batch, batches, read, records, run, slices_read, subscribed
 from kafka_logs import delete_records
 from streams import keyed

@@ -9,12 +9,12 @@ from coordinator.errors import (
     CheckpointMismatchError,
     StartingOffsetError,
 )
-from coordinator.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.redis.client import RedisClient, Reply
-from coordinator.subscription import TopicPartition, Topics
+from coordinator.values.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
 from streams import keyed
 

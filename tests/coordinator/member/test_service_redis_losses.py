@@ -7,6 +7,7 @@ import pytest
 
 import kafka_groups
 import servers
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import (
     DataLossError,
     KafkaUnavailableError,
@@ -14,13 +15,12 @@ from coordinator.errors import (
     UnknownGroupError,
 )
 from coordinator.kafka.log import KafkaLog
-from coordinator.offset_spec import Latest
-from coordinator.ports import Log
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.redis.ports import Log
+from coordinator.values.offset_spec import Latest
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
 from kafka_logs import Through
 from recording_listener import RecordingListener

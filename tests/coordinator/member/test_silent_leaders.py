@@ -10,7 +10,7 @@ from coordinator.member.low_ends import judged
 from coordinator.member.service import Service
 from coordinator.member.state import LogView
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.subscription import Bounds, TopicPartition
+from coordinator.values.subscription import Bounds, TopicPartition
 from group_services import Group, batch, read, records, subscribed
 from kafka_logs import Through
 from topics import Record

@@ -5,13 +5,13 @@ from typing import cast
 
 import pytest
 
-from coordinator.cost.pace import START_RECORDS
 from coordinator.member.service import Service
+from coordinator.plan.cost.pace import START_RECORDS
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.reports.lane_lines import lines_of
-from coordinator.subscription import TopicPartition
+from coordinator.redis.lane_lines import lines_of
+from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, TestClock, batch, subscribed
 from streams import eventually, keyed
 

@@ -5,9 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from coordinator.clock import Clock
-from coordinator.cost.batch_cost import BatchCost, Ended
-from coordinator.cost.steering import Allowance
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import CheckpointMismatchError, DataLossError
 from coordinator.member import standalone
 from coordinator.member.apply import World
@@ -29,17 +27,19 @@ from coordinator.member.requests import (
 )
 from coordinator.member.state import Life, Losses, Low, Owning, Pace, State, Turn
 from coordinator.member.turns import Turns
-from coordinator.offset_spec import Latest
+from coordinator.plan.cost.batch_cost import BatchCost, Ended
+from coordinator.plan.cost.steering import Allowance
 from coordinator.plan.planning import Cutting
 from coordinator.progress.data_loss import LOW_MS, Aged
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import ALONE, Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.replies import Acquired
-from coordinator.reports.lane_lines import BatchLine
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Assigned, Bounds
+from coordinator.redis.lane_lines import BatchLine
+from coordinator.redis.replies import Acquired
+from coordinator.values.clock import Clock
+from coordinator.values.offset_spec import Latest
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import Assigned, Bounds
 from progresses import starting_at
 from states import LEFT, LOG, NOW, ORDERS, RECREATED, RIGHT, TP, TP1, asks, call, decided, fails
 

@@ -5,16 +5,16 @@ from contextlib import ExitStack, closing
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import CheckpointMismatchError, DataLossError
-from coordinator.key_hash import cuts
 from coordinator.member.limits import Limits
 from coordinator.member.standalone import Standalone
-from coordinator.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Assigned, TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import Assigned, TopicPartition
 from group_services import TestClock, records, slices_read, whole
 from kafka_logs import delete_records, kafka_log
 from streams import keyed

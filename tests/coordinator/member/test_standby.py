@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.group_state import STANDBY, WORKING
 from coordinator.member.decision import Decision, LookAgain
 from coordinator.member.kinds import Request
 from coordinator.member.life import joining
 from coordinator.member.owning import follow
 from coordinator.member.requests import Log, LookAtGroup, ReadSubscribers
 from coordinator.member.state import Life
+from coordinator.redis.group_state import STANDBY, WORKING
 from states import LIFE, call, decided, joined, look, owning
 
 STANDS_BY, WORKS = replace(LIFE, role=STANDBY), replace(LIFE, role=WORKING)

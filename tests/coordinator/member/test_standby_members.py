@@ -2,12 +2,12 @@
 
 import pytest
 
-from coordinator.group_state import STANDBY, WORKING
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.service import Service
-from coordinator.operations.views import view
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.redis.group_state import STANDBY, WORKING
+from coordinator.tools.operations.views import view
+from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, beating, beats, read, records, subscribed
 from streams import eventually, keyed
 

@@ -8,8 +8,8 @@ from confluent_kafka import AcknowledgeType
 import kafka_groups
 from command_runs import Run
 from coordinator.errors import GroupTypeError
-from coordinator.offset_spec import Latest
-from coordinator.subscription import TopicPartition
+from coordinator.values.offset_spec import Latest
+from coordinator.values.subscription import TopicPartition
 from group_services import Group, subscribed
 from kafka_logs import kafka_log
 from share_groups import share

@@ -28,9 +28,9 @@ from coordinator.member.requests import (
 )
 from coordinator.member.state import Away, Life, State, Turn
 from coordinator.member.turns import refused, unanswered
-from coordinator.ranges import WHOLE
-from coordinator.replies import Caller
-from coordinator.verdicts import Fenced, Lost, Recovering, Rejoin
+from coordinator.redis.replies import Caller
+from coordinator.values.ranges import WHOLE
+from coordinator.values.verdicts import Fenced, Lost, Recovering, Rejoin
 from states import (
     FRESH,
     LIFE,

@@ -6,10 +6,10 @@ from contextlib import closing
 import pytest
 
 from command_runs import Run
+from coordinator.assignment.settings import GroupSettings
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Pattern, TopicPartition
+from coordinator.values.subscription import Pattern, TopicPartition
 from group_services import UNLIMITED, Group, batch, subscribed
 from kafka_logs import kafka_log
 from topics import Kafka

@@ -3,19 +3,19 @@
 from dataclasses import replace
 from typing import Any
 
-from coordinator import replies
 from coordinator.assignment.policies import NO_POLICY
-from coordinator.cost.steering import Allowance
 from coordinator.member import requests
 from coordinator.member.limits import Limits
 from coordinator.member.requests import Join
 from coordinator.member.service import ALIVE, NEXT_OFFSET
 from coordinator.member.state import State
 from coordinator.member.turns import Turns
+from coordinator.plan.cost.steering import Allowance
 from coordinator.plan.planning import Cutting
-from coordinator.reports.lane_lines import LaneReport
-from coordinator.subscription import Bounds
-from coordinator.verdicts import Lost
+from coordinator.redis import replies
+from coordinator.redis.lane_lines import LaneReport
+from coordinator.values.subscription import Bounds
+from coordinator.values.verdicts import Lost
 from states import (
     FIRST,
     FRESH,

@@ -2,13 +2,13 @@
 
 import pytest
 
-from coordinator.key_hash import cuts
 from coordinator.plan.back_pressure import held_back
 from coordinator.plan.planning import Cutting, OwnedRanges, plan, with_positions
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 A = TopicPartition("t", 0)
 Q1, Q2, Q3, Q4 = cuts(4)

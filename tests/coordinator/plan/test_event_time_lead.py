@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.plan.event_time_lead import unread, within_lead
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from lane_leads import lanes, reads
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -14,8 +14,8 @@ from coordinator.plan.failing_keys import Apart, apart, at_cap, by_partition, of
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 TP, OTHER = TopicPartition("orders", 3), TopicPartition("orders", 4)
 END, NOW, LONGEST = 20, 1_000, 500

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.key_hash import cuts
 from coordinator.plan.joined_ranges import owned_in_all
 from coordinator.plan.planning import OwnedRange, OwnedRanges
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 
 TOPICS = ("orders", "payments")
 ORDERS, PAYMENTS, CLICKS = (TopicPartition(topic, 0) for topic in (*TOPICS, "clicks"))

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.key_hash import cuts
 from coordinator.plan.joined_topics import of_unit, overlaid, shared_by_units, unit
 from coordinator.plan.lane_bounds import Piece, shared
 from coordinator.plan.planning import Cutting, OwnedRange, plan
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 
 JOINED = ("orders", "payments")
 ORDERS, PAYMENTS, CLICKS = (TopicPartition(topic, 3) for topic in ("orders", "payments", "clicks"))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.key_hash import cut_bound, cuts
 from coordinator.plan.lane_bounds import UNEVEN, VERY_UNEVEN, Bounds, Piece, Pieces, shared
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cut_bound, cuts
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 
 KEY = 1 << 61
 ALONE = HashRange(KEY, KEY)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from coordinator.plan.lanes import cut_for_records, fixed_lanes
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 
 @pytest.mark.parametrize(

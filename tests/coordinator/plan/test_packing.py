@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.key_hash import cuts
 from coordinator.plan.packing import pack, pack_offsets
 from coordinator.progress.slices import Slice, weight
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 
 def whole(partition: int, length: int, topic: str = "orders") -> Slice:

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.key_hash import cut_bound, cuts
 from coordinator.plan.planning import (
     Cutting,
     OwnedRange,
@@ -19,8 +18,9 @@ from coordinator.progress.growth import Ceilings
 from coordinator.progress.ownership import Owned, completed
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cut_bound, cuts
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from progresses import starting_at
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.errors import StateFormatError
-from coordinator.key_hash import cuts
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.plan.poison import MOST_SLICES, PARTS, Strike, forgiven, singly, tried, without_struck, working_text
 from coordinator.progress.ownership import Owned
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from store_world import TP
 
 LOWER, UPPER = cuts(2)

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.key_hash import cuts
 from coordinator.plan import sharing
 from coordinator.plan.sharing import MOST_PARTS, MOST_STRETCHES, WORTH_IT, SharedStretch, shared_stretches
 from coordinator.progress.slices import Slice
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 P0 = TopicPartition("orders", 0)
 K = 1_000

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from acknowledgements import sealed
 from coordinator.errors import CorruptAcknowledgementError
-from coordinator.key_hash import cuts
 from coordinator.progress.acknowledgement import Acknowledgement, Strip, check_of, strips_of, with_holes
 from coordinator.progress.ownership import Owned
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import OFFSET_MAX, WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import OFFSET_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("orders", 3)
 LOWER, UPPER = cuts(2)

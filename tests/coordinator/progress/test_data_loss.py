@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.errors import DataLossError
-from coordinator.key_hash import cuts
 from coordinator.progress.data_loss import (
     Aged,
     Cut,
@@ -21,8 +20,9 @@ from coordinator.progress.data_loss import (
     recreated,
 )
 from coordinator.progress.segments import Progress, Segment
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.subscription import Bounds, Topic, TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Bounds, Topic, TopicPartition
 
 TP, SECOND, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("bills", 0)
 IDS = {"orders": "id-1", "bills": "id-2"}

@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator.progress.end_history import MOST_LOOKS, EndHistory
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("orders", 0)
 

@@ -10,8 +10,8 @@ from coordinator.errors import StateFormatError
 from coordinator.progress.ends import Ends, ended, ends_of, parsed, text_of, unread
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HASH_MAX, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 TP, OTHER = TopicPartition("orders", 3), TopicPartition("clicks", 0)
 CELLS = 8  # hash ranges of equal size; a lane is some neighbours

@@ -4,7 +4,7 @@ import pytest
 
 from coordinator.errors import StateFormatError
 from coordinator.progress.failing import MESSAGE_CHARACTERS, FailingRecord
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 ORDERS = TopicPartition("orders", 3)
 RECORD = FailingRecord(ORDERS, 0x2A, 17, 2, 1_700_000_000_000, error="ValueError", message="no such\ncustomer: 7")

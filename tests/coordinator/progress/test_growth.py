@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from coordinator.errors import StateFormatError
-from coordinator.key_hash import cuts
 from coordinator.progress.growth import (
     OPEN,
     SIGHTS,
@@ -21,8 +20,9 @@ from coordinator.progress.growth import (
     parsed,
     remembered,
 )
-from coordinator.ranges import WHOLE
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Topic, TopicPartition
 
 P = tuple(TopicPartition("orders", i) for i in range(8))
 

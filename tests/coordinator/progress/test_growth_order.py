@@ -8,9 +8,9 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.key_hash import cuts
 from coordinator.progress.growth import Growth, Sight, ceilings, levels, remembered
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.subscription import TopicPartition
 
 P = tuple(TopicPartition("orders", i) for i in range(8))
 

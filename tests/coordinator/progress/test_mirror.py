@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import pytest
 
 from coordinator.errors import StateFormatError
-from coordinator.key_hash import cuts
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.mirror import (
@@ -27,8 +26,9 @@ from coordinator.progress.mirror import (
 )
 from coordinator.progress.ownership import Fact, Facts
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Topic, TopicPartition
 from group_services import UNLIMITED, Group, TestClock, batch, subscribed
 from streams import keyed
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.key_hash import cuts
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.ownership import (
     Fact,
@@ -21,8 +20,9 @@ from coordinator.progress.ownership import (
 )
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("t", 0)
 LOWER, UPPER = cuts(2)

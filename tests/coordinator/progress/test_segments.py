@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bench.workload import coalesced
 from coordinator.errors import StateFormatError
 from coordinator.progress.segments import Progress, Rectangle, Segment
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange, union
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange, union
 from progresses import added, ics_text, positions_text, starting_at
 
 SPAN, CELLS = 12, 6

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.progress.slices import Slice, begun, merged, weight
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("orders", 3)
 PAIRS = st.tuples(st.integers(0, 6), st.integers(0, 6)).map(sorted)

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.errors import CheckpointMismatchError
-from coordinator.identifiers import RESET_MAX
-from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import OffsetRange, union
-from coordinator.subscription import TopicPartition
+from coordinator.values.identifiers import RESET_MAX
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import OffsetRange, union
+from coordinator.values.subscription import TopicPartition
 
 offset_ranges = st.tuples(st.integers(0, 200), st.integers(1, 20)).map(lambda t: OffsetRange(t[0], t[0] + t[1]))
 

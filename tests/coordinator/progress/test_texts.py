@@ -5,17 +5,17 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator import identifiers
-from coordinator.group_state import KnownTopic
-from coordinator.key_hash import cuts
 from coordinator.progress import mirror
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, parsed
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import OffsetRange, union
+from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.positions import _facts
-from coordinator.subscription import NO_ID, Topic, TopicPartition
+from coordinator.values import identifiers
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import OffsetRange, union
+from coordinator.values.subscription import NO_ID, Topic, TopicPartition
 
 ids = st.one_of(st.just(NO_ID), st.uuids().map(str), st.from_regex(r"[A-Za-z0-9._-]{1,22}", fullmatch=True))
 resets = st.integers(0, identifiers.RESET_MAX)

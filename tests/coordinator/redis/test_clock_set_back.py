@@ -4,17 +4,17 @@ from collections.abc import Callable
 
 import pytest
 
-from coordinator import verdicts
-from coordinator.ports import Store
 from coordinator.progress.ownership import Owned
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs, Reservation
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.ports import Store
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.snapshot import read_group
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller, Joining
+from coordinator.values import verdicts
+from coordinator.values.ranges import WHOLE, OffsetRange
 from store_world import LONGEST, NO_MEMBER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True

@@ -3,14 +3,14 @@
 import pytest
 
 from coordinator.errors import StateFormatError
-from coordinator.key_hash import cuts
 from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.progress.ownership import Fact, completed
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.replies import Caller
+from coordinator.redis.replies import Caller
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, OffsetRange
 from store_world import BIG, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True

@@ -7,9 +7,9 @@ import pytest
 
 import redis_servers
 from coordinator.errors import CoopKafkaError, RedisAccessError, RedisNotReadyError, StateFormatError
-from coordinator.ranges import WHOLE
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
+from coordinator.values.ranges import WHOLE
 from store_world import TP, WANTED, StoreServer, World
 
 ON_EACH_SERVER = True

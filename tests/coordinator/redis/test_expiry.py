@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from coordinator.ports import Store
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
+from coordinator.redis.lane_lines import BatchLine
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.policies import KEPT_MS
+from coordinator.redis.ports import Store
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller, Joining
-from coordinator.reports.lane_lines import BatchLine
 from store_world import LONGEST, OTHER, TOPICS, TP, WANTED, World, lane, offset
 from streams import eventually
 

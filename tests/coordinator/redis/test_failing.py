@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 
 from coordinator.errors import CheckpointMismatchError, StateFormatError
-from coordinator.key_hash import cuts
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord
-from coordinator.ranges import WHOLE, HashRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.replies import Caller, Sealed
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller, Sealed
-from coordinator.subscription import Topic
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import Topic
 from store_world import LONGEST, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True

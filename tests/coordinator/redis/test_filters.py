@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from coordinator import verdicts
-from coordinator.ports import Store
 from coordinator.progress.ownership import Owned, completed
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
-from coordinator.replies import Caller, Sealed
+from coordinator.redis.ports import Store
+from coordinator.redis.replies import Caller, Sealed
+from coordinator.values import verdicts
+from coordinator.values.ranges import WHOLE
 from store_world import LONGEST, SESSION, TP, WANTED, World, lane
 
 ON_EACH_SERVER = True

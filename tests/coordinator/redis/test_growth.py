@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.key_hash import cuts
 from coordinator.progress.growth import Growth
-from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import Topic, TopicPartition
-from coordinator.verdicts import Absent
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Topic, TopicPartition
+from coordinator.values.verdicts import Absent
 from store_world import NO_MEMBER, OTHER, TP, World
 
 ON_EACH_SERVER = True

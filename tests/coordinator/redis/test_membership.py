@@ -6,18 +6,18 @@ from typing import cast
 
 import pytest
 
-from coordinator import verdicts
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignors.assignor import Assignment
-from coordinator.key_hash import cuts
-from coordinator.ports import Store
+from coordinator.assignment.assignors.assignor import Assignment
 from coordinator.progress.ownership import Owned, completed
-from coordinator.ranges import WHOLE
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.ports import Store
+from coordinator.redis.replies import SETTLE_MS, Caller, Joining, Leaving, Look
 from coordinator.redis.snapshot import read_group
-from coordinator.replies import SETTLE_MS, Caller, Joining, Leaving, Look
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values import verdicts
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Topic, TopicPartition
 from store_world import BIG, FIELDS, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True

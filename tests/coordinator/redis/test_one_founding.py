@@ -7,11 +7,11 @@ import pytest
 
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
-from coordinator.replies import Caller, Joining
-from coordinator.subscription import Topic
-from coordinator.verdicts import Recovering, Replaced
+from coordinator.redis.replies import Caller, Joining
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Topic
+from coordinator.values.verdicts import Recovering, Replaced
 from store_world import FIELDS, NO_MEMBER, OTHER, SESSION, TOPICS, TP, World
 
 ON_EACH_SERVER = True

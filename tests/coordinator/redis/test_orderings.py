@@ -2,10 +2,10 @@
 
 import pytest
 
-from coordinator import verdicts
-from coordinator.ranges import WHOLE, offsets_of
 from coordinator.redis.keys import GroupKeys
-from coordinator.replies import Caller, Joining
+from coordinator.redis.replies import Caller, Joining
+from coordinator.values import verdicts
+from coordinator.values.ranges import WHOLE, offsets_of
 from store_world import SESSION, TP, World
 
 ON_EACH_SERVER = True

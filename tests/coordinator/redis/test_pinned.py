@@ -2,16 +2,16 @@
 
 import pytest
 
-from coordinator import verdicts
 from coordinator.errors import StateFormatError
-from coordinator.group_state import GroupState
-from coordinator.key_hash import cuts
 from coordinator.progress.ownership import completed
-from coordinator.ranges import WHOLE, HashRange
+from coordinator.redis.group_state import GroupState
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.snapshot import read_group
-from coordinator.replies import Caller, Joining
-from coordinator.subscription import TopicPartition
+from coordinator.values import verdicts
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 from store_world import FIELDS, LONGEST, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.key_hash import cuts
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.replies import NO_MEMBER, Joining
+from coordinator.redis.replies import NO_MEMBER, Joining
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from store_world import LONGEST, OTHER, SESSION, TOPICS, TP, WANTED, World
 
 ON_EACH_SERVER = True

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 import pytest
 
 from coordinator.errors import StateLostError
-from coordinator.key_hash import cuts
-from coordinator.ports import Proof
 from coordinator.progress.ownership import Fact
-from coordinator.ranges import HashRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.replies import Caller
-from coordinator.subscription import TopicPartition
-from coordinator.verdicts import Absent, Lost, Replaced
+from coordinator.redis.ports import Proof
+from coordinator.redis.replies import Caller
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import TopicPartition
+from coordinator.values.verdicts import Absent, Lost, Replaced
 from store_world import NO_MEMBER, OTHER, SESSION, TOPICS, TP, World
 
 ON_EACH_SERVER = True

@@ -5,21 +5,21 @@ from typing import cast
 
 import pytest
 
-from coordinator import verdicts
 from coordinator.assignment.policies import NO_POLICY, Policy
 from coordinator.errors import StateFormatError, StateLostError
-from coordinator.group_state import KnownTopic
 from coordinator.plan.poison import Strike
-from coordinator.ports import Store
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.ports import Store
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller, Joining
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.values import verdicts
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import Topic, TopicPartition
 from progresses import starting_at
 from store_world import FIELDS, LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 

@@ -12,7 +12,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replica_sets import adopt_policies, chosen_set, first_of, members_of, siblings
-from coordinator.subscription import TopicPartition, Topics
+from coordinator.values.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group
 from streams import eventually, keyed
 from topics import Kafka

@@ -7,13 +7,13 @@ from typing import cast
 
 import pytest
 
-from coordinator.ports import Store
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.ports import Store
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller, Joining
-from coordinator.subscription import Topic, TopicPartition
-from coordinator.verdicts import Recovering
+from coordinator.values.subscription import Topic, TopicPartition
+from coordinator.values.verdicts import Recovering
 from store_world import FIELDS, LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, World
 
 ON_EACH_SERVER = True

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordinator import verdicts
 from coordinator.progress.ownership import Fact, Facts, Owned, completed
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange, Offsets, offsets_of
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.replies import Caller, HandedOut, Joining
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller, HandedOut, Joining
+from coordinator.values import verdicts
+from coordinator.values.ranges import WHOLE, HashRange, Offsets, offsets_of
 from store_world import BIG, LONGEST, OTHER, SESSION, TOPICS, TP, StoreServer, World
 
 ON_EACH_SERVER = True

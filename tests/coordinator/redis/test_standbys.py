@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.assignors.assignor import Assignment
-from coordinator.group_state import STANDBY, WORKING
-from coordinator.key_hash import cuts
-from coordinator.operations.views import view
+from coordinator.assignment.assignors.assignor import Assignment
+from coordinator.redis.group_state import STANDBY, WORKING
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.replies import Caller, Look
 from coordinator.redis.snapshot import read_group
-from coordinator.replies import Caller, Look
+from coordinator.tools.operations.views import view
+from coordinator.values.key_hash import cuts
 from store_world import LONGEST, SESSION, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True

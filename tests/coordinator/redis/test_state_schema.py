@@ -7,10 +7,10 @@ from importlib.resources import files
 import pytest
 
 from coordinator.errors import CheckpointMismatchError, StateFormatError
-from coordinator.group_state import SCHEMA
-from coordinator.operations.copies import GroupCopy
 from coordinator.progress.stream_offset import VERSION, StreamOffset
-from coordinator.ranges import WHOLE
+from coordinator.redis.group_state import SCHEMA
+from coordinator.tools.operations.copies import GroupCopy
+from coordinator.values.ranges import WHOLE
 from group_life import VERBS, Life
 from store_world import StoreServer
 

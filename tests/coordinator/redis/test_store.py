@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator import verdicts
-from coordinator.key_hash import cuts
 from coordinator.progress.ends import Ends
 from coordinator.progress.ownership import Fact, Facts, Owned, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.replies import Authorized, Sealed
 from coordinator.redis.snapshot import list_groups
-from coordinator.replies import Authorized, Sealed
-from coordinator.subscription import TopicPartition
+from coordinator.values import verdicts
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from store_world import BIG, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True

@@ -2,13 +2,13 @@
 
 import pytest
 
-from coordinator import verdicts
 from coordinator.progress.growth import Growth
-from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.replies import Caller
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.redis.replies import Caller
+from coordinator.values import verdicts
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Topic, TopicPartition
 from store_world import OTHER, SESSION, TP, World
 
 RETENTION_MS = 60_000

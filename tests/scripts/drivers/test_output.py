@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from coordinator.key_hash import hash_key
-from coordinator.ranges import HashRange
+from coordinator.values.key_hash import hash_key
+from coordinator.values.ranges import HashRange
 from drivers.output import Held, batches, outcome
 
 SENT = [("a", "0"), ("a", "1"), ("b", "2")]

@@ -3,15 +3,15 @@
 import re
 
 from broker_jars import ROOT
-from coordinator.cost.quotas import Why
+from coordinator.member.lane_report import LIMITS
+from coordinator.member.progress_report import behind_latest, failing_progress, lane_progress
+from coordinator.plan.cost.quotas import Why
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.reports import lane_lines
-from coordinator.reports.lane_lines import BatchLine, CostKind, LaneLine, LaneReport
-from coordinator.reports.lane_report import LIMITS
-from coordinator.reports.progress_report import behind_latest, failing_progress, lane_progress
-from coordinator.subscription import TopicPartition
+from coordinator.redis import lane_lines
+from coordinator.redis.lane_lines import BatchLine, CostKind, LaneLine, LaneReport
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 from pages.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
 
 TP = TopicPartition("orders", 0)

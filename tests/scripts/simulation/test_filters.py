@@ -3,8 +3,8 @@
 import pytest
 
 import filter_oracle
-from coordinator.record_filter import EVERYTHING, RecordFilter
 from coordinator.redis.keys import GroupKeys
+from coordinator.values.record_filter import EVERYTHING, RecordFilter
 from simulation.filters import Filters, kept
 from simulation.kafka import KEYS, SimulatedKafka
 from simulation.sink import Sink, Violation, Visible

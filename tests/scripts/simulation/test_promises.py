@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import RedisUnavailableError
-from coordinator.key_hash import cuts
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller, Joining
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Topic, TopicPartition
-from coordinator.verdicts import Fenced
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import Topic, TopicPartition
+from coordinator.values.verdicts import Fenced
 from simulation.failing import LONGEST_DELAY_MS, bounded
 from simulation.kafka import HASHES, JOINED, KEYS, TOPIC, Record, SimulatedKafka
 from simulation.promises import (

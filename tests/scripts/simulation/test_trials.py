@@ -4,8 +4,8 @@ import pytest
 
 from coordinator.plan.poison import Strike
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from simulation.sink import Violation
 from simulation.state import State
 from simulation.trials import MOST_SMALL, Trials

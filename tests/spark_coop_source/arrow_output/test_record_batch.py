@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from coordinator.errors import LogError
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.arrow_output import record_batch
 from spark_coop_source.arrow_output.record_batch import completed, regrouped, shared, to_arrow
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema
@@ -25,7 +25,7 @@ LOADS_PANDAS = """
 import sys
 import numpy as np
 import pyarrow as pa
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.ranges import OffsetRange
+from coordinator.values.ranges import OffsetRange
 from spark_coop_source.cache import blocks as block_cache
 from spark_coop_source.cache import folder as cache_folder
 from spark_coop_source.cache.blocks import Block, BlockCache, opened
@@ -150,7 +150,7 @@ def test_the_right_of_a_killed_writer_is_free_and_its_half_block_is_never_seen(c
     program = f"""
 import os, signal
 from pathlib import Path
-from coordinator.ranges import OffsetRange
+from coordinator.values.ranges import OffsetRange
 from spark_coop_source.cache import blocks as block_cache, folder
 folder.SHARED_MEMORY = Path({str(folder.parent)!r})
 def killed(file):

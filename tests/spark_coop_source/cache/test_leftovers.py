@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from coordinator.ranges import OffsetRange
+from coordinator.values.ranges import OffsetRange
 from spark_coop_source.cache import folder as cache_folder
 from spark_coop_source.cache import leftovers
 from spark_coop_source.cache.blocks import Block, opened

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from coordinator.dead_letter import DeadLetter, SourceRecord
 from coordinator.errors import RecordRefusedError, UnknownTopicError
-from coordinator.subscription import TopicPartition
+from coordinator.values.dead_letter import DeadLetter, SourceRecord
+from coordinator.values.subscription import TopicPartition
 from failed_rows import T0, row, send
 from spark_coop_source.dead_letters import producers
 from spark_coop_source.dead_letters.dead_letters import DeadLetters

@@ -14,9 +14,9 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEq
 from pyspark_test import assert_pyspark_df_equal
 
 from coordinator.errors import StartingOffsetError, UnknownTopicError
-from coordinator.key_hash import cuts
 from coordinator.progress.slices import Slice, weight
-from coordinator.ranges import HASH_MAX
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import HASH_MAX
 from kafka_logs import T0
 from log_fixtures import compacted_log, everything, losses, odd_log
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema

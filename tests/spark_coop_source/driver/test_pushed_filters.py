@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from coordinator.ranges import OFFSET_MAX
+from coordinator.values.ranges import OFFSET_MAX
 from spark_coop_source.driver.pushed_filters import NOTHING, Bounds, Pushed, pushed
 
 NOON = datetime(2026, 1, 1, 12, microsecond=1_999, tzinfo=UTC)

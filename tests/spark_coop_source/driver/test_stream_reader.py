@@ -15,14 +15,14 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from coordinator.errors import TaskNotEndedError, UnknownGroupError
-from coordinator.group_state import GroupState
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
+from coordinator.redis.group_state import GroupState
 from coordinator.redis.members import RedisMembers
 from coordinator.redis.positions import RedisPositions
+from coordinator.redis.replies import SETTLE_MS
 from coordinator.redis.snapshot import read_group
-from coordinator.replies import SETTLE_MS
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.driver import reader_process
 from spark_coop_source.driver.reader_process import exit_on_sigterm
 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader

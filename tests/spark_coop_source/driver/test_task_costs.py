@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
-from coordinator.key_hash import cuts, hash_record
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.progress.slices import Slice
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import SliceCost
+from coordinator.values.key_hash import cuts, hash_record
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from log_fixtures import lane, task, whole
 from spark_coop_source.driver.reader_process import GroupSession
 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader

@@ -10,13 +10,13 @@ from threading import Thread
 import pytest
 
 from coordinator.errors import FencedMemberError, TaskNotEndedError
-from coordinator.key_hash import cuts
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 from coordinator.progress.slices import Slice
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import SliceCost
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from log_lines import own_lines
 from slice_costs import COST, OTHER, SLICE
 from spark_coop_source.driver.task_server import UNHEARD, TaskServer, announced

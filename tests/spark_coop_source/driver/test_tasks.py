@@ -7,10 +7,10 @@ from math import inf
 import pytest
 
 from coordinator.errors import DeadlinePassedError
-from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.driver.tasks import deadline, input_partitions
 from spark_coop_source.options.options import validate
 from spark_coop_source.task.partition import Ending, SlicePartition

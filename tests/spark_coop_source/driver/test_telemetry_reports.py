@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.ranges import WHOLE
-from coordinator.telemetry import SliceCost
+from coordinator.plan.cost.telemetry import SliceCost
+from coordinator.values.ranges import WHOLE
 from slice_costs import BEGUN, COST, SLICE
 from spark_coop_source.driver.telemetry_reports import PLANS, LatestReports
 from spark_coop_source.telemetry.report import Report

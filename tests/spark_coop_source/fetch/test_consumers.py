@@ -6,7 +6,7 @@ import pytest
 from kafka import TopicPartition
 
 from coordinator.kafka.client import Secret
-from coordinator.subscription import TopicPartition as OurTopicPartition
+from coordinator.values.subscription import TopicPartition as OurTopicPartition
 from spark_coop_source.fetch import consumers, idle_clients
 from stretches import hundred
 from topics import Kafka

@@ -9,8 +9,8 @@ from kafka import TopicPartition
 
 from coordinator.errors import FetchTimeoutError, KafkaUnavailableError
 from coordinator.kafka.record_times import first_times
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition as OurTopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition as OurTopicPartition
 from log_fixtures import compacted_log, end, everything, produce_large
 from spark_coop_source.arrow_output.record_batch import to_arrow
 from spark_coop_source.arrow_output.schema import EVERY

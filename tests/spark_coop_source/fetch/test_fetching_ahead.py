@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.fetch import consumers
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from topics import Kafka, Record

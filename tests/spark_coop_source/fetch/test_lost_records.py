@@ -8,8 +8,8 @@ import pytest
 from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition
 
 from coordinator.errors import DataLossError, FetchTimeoutError
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition as OurTopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition as OurTopicPartition
 from log_fixtures import losses
 from spark_coop_source.fetch import consumers
 from spark_coop_source.fetch import fetch as fetching

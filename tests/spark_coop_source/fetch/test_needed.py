@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaTopicPartition
 
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.decode.record_batch_v2 import RawBatch
 from spark_coop_source.fetch import consumers, raw_batches
 from spark_coop_source.fetch.fetch import FetchSettings, fetch

@@ -9,8 +9,8 @@ from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaTopicPartition
 
 from coordinator.errors import DataLossError
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from log_fixtures import end, odd_log, offsets, rows, task, whole
 from spark_coop_source.fetch import consumers, raw_batches
 from spark_coop_source.fetch.several import Begun, at_once, begun

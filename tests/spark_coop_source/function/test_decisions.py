@@ -16,9 +16,9 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from arrow_records import ALL, batch, points
 from coordinator.errors import MapInReadError
-from coordinator.key_hash import hash_record
 from coordinator.progress.failing import FailingRecord
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import hash_record
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.function.call import FunctionCall
 from spark_coop_source.function.decisions import Decisions
 from spark_coop_source.function.error_policy import ErrorPolicy, Then

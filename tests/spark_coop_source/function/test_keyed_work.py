@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arrow_records import ALL, batch, points
-from coordinator.key_hash import hash_record
 from coordinator.progress.failing import FailingRecord
+from coordinator.values.key_hash import hash_record
 from equal_hashes import twin
 from spark_coop_source.function.attempts import Done, Work, attempt, attempt_async, calls
 from spark_coop_source.function.keyed_work import keyed_work

@@ -13,10 +13,10 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from arrow_records import ALL, batch, points
 from coordinator.errors import EnvironmentMismatchError, FetchTimeoutError, MapInReadError, TaskNotEndedError
-from coordinator.key_hash import cuts, hash_key, hash_record
 from coordinator.progress.slices import Slice
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts, hash_key, hash_record
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.function import runner as function_runner
 from spark_coop_source.function.attempts import Done
 from spark_coop_source.function.runner import MOST_WAITING, Listener, early_window, run

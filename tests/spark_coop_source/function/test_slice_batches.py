@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arrow_records import ALL, batch, only, points
-from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.slices import Slice
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts, hash_record
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from equal_hashes import twin
 from spark_coop_source.function.slice_batches import SliceTable, by_key, by_slice, tables
 from spark_coop_source.select.hash_column import hashes_of

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange
-from coordinator.record_filter import Key
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.values.record_filter import Key
 from spark_coop_source.options.filter_values import MOST_KEYS, MOST_RANGES, KeyRanges, Keys
 from spark_coop_source.options.values import CHARACTERS
 

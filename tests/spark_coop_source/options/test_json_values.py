@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.offset_spec import AtOffsets
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.offset_spec import AtOffsets
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.options.json_values import Assignment, Offsets, Timestamps
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.offset_spec import Latest
-from coordinator.settings import GroupSettings
-from coordinator.subscription import TopicPartition
+from coordinator.assignment.settings import GroupSettings
+from coordinator.values.offset_spec import Latest
+from coordinator.values.subscription import TopicPartition
 from group_services import Group, run, subscribed
 from log_lines import own_lines
 from spark_coop_source.options.options import validate

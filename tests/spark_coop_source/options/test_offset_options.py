@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator.errors import ConfigurationError, ConflictingOptionsError, InvalidOptionError
-from coordinator.offset_spec import (
+from coordinator.values.offset_spec import (
     AtOffsets,
     AtTimestamp,
     AtTimestamps,
@@ -12,7 +12,7 @@ from coordinator.offset_spec import (
     NoMatch,
     OffsetSpec,
 )
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.options.options import SourceOptions, validate
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -12,10 +12,10 @@ from coordinator.errors import (
     InvalidOptionError,
     MissingOptionError,
 )
-from coordinator.offset_spec import Earliest, Latest
-from coordinator.ranges import WHOLE
-from coordinator.record_filter import EVERYTHING
-from coordinator.subscription import Assigned, Pattern, TopicPartition, Topics
+from coordinator.values.offset_spec import Earliest, Latest
+from coordinator.values.ranges import WHOLE
+from coordinator.values.record_filter import EVERYTHING
+from coordinator.values.subscription import Assigned, Pattern, TopicPartition, Topics
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.options.options import SourceOptions, validate
 from spark_coop_source.options.table import FORMER_NAMES

@@ -9,7 +9,7 @@ from redis import ConnectionPool
 
 from coordinator.errors import InvalidOptionError, redacted
 from coordinator.redis.snapshot import read_group
-from coordinator.subscription import Pattern
+from coordinator.values.subscription import Pattern
 from spark_coop_source.options.table import REDIS_URL
 from spark_coop_source.options.text_values import (
     LABEL_VALUE_MAX,
@@ -156,10 +156,15 @@ def test_an_assignor_is_known_by_its_name_or_is_a_class_that_can_be_made() -> No
         "roundrobin",
         "copartitioned",
         "rack-aware",
-        "coordinator.assignors.grouped:Grouped",
+        "coordinator.assignment.assignors.grouped:Grouped",
     ):
         assert kind.parse(name) == name
-    for name in ("groupd", "no.such.module:Class", "json:JSONDecoder", "coordinator.assignors.grouped:Nothing"):
+    for name in (
+        "groupd",
+        "no.such.module:Class",
+        "json:JSONDecoder",
+        "coordinator.assignment.assignors.grouped:Nothing",
+    ):
         with pytest.raises(ValueError, match=re.escape(name)):
             kind.parse(name)
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coordinator.key_hash import hash_key
-from coordinator.ranges import HASH_MAX, OFFSET_MAX, WHOLE, HashRange
-from coordinator.record_filter import EVERYTHING, Key, RecordFilter
+from coordinator.values.key_hash import hash_key
+from coordinator.values.ranges import HASH_MAX, OFFSET_MAX, WHOLE, HashRange
+from coordinator.values.record_filter import EVERYTHING, Key, RecordFilter
 from equal_hashes import twin
 from filter_oracle import keeps
 from spark_coop_source.decode.byte_column import ByteColumn

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from arrow_records import ALL, batch, points
-from coordinator.key_hash import cuts, hash_record
 from coordinator.plan import sharing
 from coordinator.plan.sharing import shared_stretches
 from coordinator.progress.slices import Slice
-from coordinator.ranges import OffsetRange
+from coordinator.values.key_hash import cuts, hash_record
+from coordinator.values.ranges import OffsetRange
 from log_fixtures import lane, task, whole
 from spark_coop_source.arrow_output.schema import PLAIN
 from spark_coop_source.function.slice_batches import SliceTable, by_key, by_slice

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.key_hash import hash_record
-from coordinator.ranges import HASH_MAX, OFFSET_MAX
+from coordinator.values.key_hash import hash_record
+from coordinator.values.ranges import HASH_MAX, OFFSET_MAX
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.select.hashing import hash_records
 

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.key_hash import cuts, hash_record
-from coordinator.ranges import HASH_MAX, HashRange
+from coordinator.values.key_hash import cuts, hash_record
+from coordinator.values.ranges import HASH_MAX, HashRange
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.select.hashing import Hashes, hash_records
 from spark_coop_source.select.lanes import by_part

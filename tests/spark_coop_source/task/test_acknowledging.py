@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from commit_apis import api
 from coordinator.commits.group_commits import GroupCommits
-from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.acknowledgement import Acknowledgement, Strip, strips_of
 from coordinator.progress.ends import slices_to
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, HashRange, OffsetRange, union
-from coordinator.record_filter import RecordFilter
 from coordinator.redis.keys import GroupKeys
-from coordinator.subscription import TopicPartition, Topics
+from coordinator.values.key_hash import cuts, hash_record
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange, union
+from coordinator.values.record_filter import RecordFilter
+from coordinator.values.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group, batch
 from log_fixtures import compacted_log, end, odd_log, rows, task
 from spark_coop_source.arrow_output.record_batch import to_arrow

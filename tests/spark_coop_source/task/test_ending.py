@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord, Failures
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.task.ending import MOST_FAILING, TaskEnds
 from spark_coop_source.task.reads import Read
 

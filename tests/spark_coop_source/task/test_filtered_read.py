@@ -11,11 +11,11 @@ from typing import cast
 import pytest
 
 from coordinator.errors import LogError
-from coordinator.key_hash import cuts
 from coordinator.plan import sharing
 from coordinator.plan.sharing import shared_stretches
-from coordinator.ranges import HashRange
-from coordinator.record_filter import EVERYTHING, RecordFilter
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import HashRange
+from coordinator.values.record_filter import EVERYTHING, RecordFilter
 from filter_oracle import keeps
 from log_fixtures import compacted_log, end, lane, odd_log, rows, task, whole
 from spark_coop_source.cache import folder as cache_folder

@@ -10,7 +10,7 @@ from kafka import KafkaProducer
 from kafka import TopicPartition as KafkaTopicPartition
 
 from coordinator.errors import BatchTooLargeError
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 from log_fixtures import offsets, task, whole
 from spark_coop_source.fetch import consumers, fetch
 from spark_coop_source.task.read import read_slices

@@ -18,12 +18,12 @@ from kafka.consumer.fetcher import ConsumerRecord
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from coordinator.errors import KafkaAccessError, TaskNotEndedError
-from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.progress.slices import Slice, merged
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts, hash_record
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from log_fixtures import end, everything, inside, lane, odd_log, offsets, rows, task, whole
 from secure_listener import SecureListener
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema

@@ -8,7 +8,7 @@ import confluent_kafka
 import pytest
 from kafka import TopicPartition
 
-from coordinator.key_hash import cuts
+from coordinator.values.key_hash import cuts
 from log_fixtures import compacted_log, emptied_marker_log, end, eventually, lane, odd_log, rows, task, whole
 from spark_coop_source.fetch import consumers, raw_batches
 from spark_coop_source.task.partition import SlicePartition

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from coordinator.errors import DataLossError
-from coordinator.key_hash import cuts
 from coordinator.plan import sharing
 from coordinator.plan.sharing import shared_stretches
 from coordinator.progress.slices import Slice
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from log_fixtures import compacted_log, end, lane, odd_log, rows, task
 from spark_coop_source.cache import folder as cache_folder
 from spark_coop_source.cache import leftovers, shared_fetch

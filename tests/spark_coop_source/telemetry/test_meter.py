@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from arrow_records import ALL, batch
-from coordinator.key_hash import cuts, hash_record
+from coordinator.plan.cost.telemetry import MOST_AT, MOST_KEYS, KeyAt, KeyCost, SliceCost
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HashRange, OffsetRange
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import MOST_AT, MOST_KEYS, KeyAt, KeyCost, SliceCost
+from coordinator.values.key_hash import cuts, hash_record
+from coordinator.values.ranges import HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.function.attempts import Done
 from spark_coop_source.function.slice_batches import SliceBatch, by_key, by_slice, each_record, tables
 from spark_coop_source.telemetry import meter as cost_meter
@@ -25,10 +25,10 @@ LOADS_PANDAS = """
 import sys
 import numpy as np
 import pyarrow as pa
-from coordinator.key_hash import cuts
+from coordinator.values.key_hash import cuts
 from coordinator.progress.slices import Slice
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.telemetry.meter import SliceMeter
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk

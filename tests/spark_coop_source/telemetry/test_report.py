@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from coordinator.plan.cost.telemetry import KeyAt, KeyCost, SliceCost
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HASH_MAX, WHOLE, OffsetRange
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import KeyAt, KeyCost, SliceCost
+from coordinator.values.ranges import HASH_MAX, WHOLE, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from slice_costs import BEGUN, COST
 from spark_coop_source.telemetry.report import MOST_BYTES, Report, decoded, encoded
 

@@ -1,6 +1,6 @@
 -- Checks arguments of a verb: they may come from a damaged or forged checkpoint. Each verb checks all of its arguments
 -- before it writes anything (rule: check-then-write). It refuses texts that it could not read again. The bounds are
--- those of `coordinator/identifiers.py`. An error that begins with ARGUMENT becomes an error about the checkpoint.
+-- those of `coordinator/values/identifiers.py`. An error that begins with ARGUMENT becomes an error about the checkpoint.
 -- Uses damage
 local NAME = '^[%w._-]+$'
 local RESET_DIGITS = 15

@@ -9,7 +9,7 @@
 -- Uses arguments, damage
 local call = cjson.decode(ARGV[1])
 local META = KEYS[1]
-local SCHEMA = '1'  -- of the layout of all keys; also in coordinator/group_state.py
+local SCHEMA = '1'  -- of the layout of all keys; also in coordinator/redis/group_state.py
 local COPIED = 'none: a copy was loaded'  -- in place of a run id
 check_call(call)
 

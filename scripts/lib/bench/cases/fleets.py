@@ -10,10 +10,10 @@ from bench.functions import HANG, PASSED, wait_and_pass
 from bench.table import Result
 from bench.world import World
 from coordinator.errors import DeadlinePassedError
-from coordinator.key_hash import hash_key
 from coordinator.plan.poison import Strike
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
+from coordinator.values.key_hash import hash_key
 from drivers import output
 from drivers.driver import Driver
 from drivers.fleet import Feeding, Fleet

@@ -11,7 +11,7 @@ from typing import Any
 from bench.table import Result
 from bench.workload import Workload
 from bench.world import World
-from coordinator.key_hash import hash_key
+from coordinator.values.key_hash import hash_key
 
 HEALTHY = {b"k%d" % i: 1.0 for i in range(1_000)}
 SLOTS, BUDGET_MS, SPARK_MS = 8, 10_000, 200

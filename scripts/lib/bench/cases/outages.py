@@ -17,7 +17,7 @@ from bench.feed import Feed, keys
 from bench.streaming import by_default, until
 from bench.table import Result, duration
 from bench.world import World
-from coordinator.subscription import TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 PARTITIONS, RATE, KEYS = 11, 300, 1_000
 EVERY = "500 milliseconds"

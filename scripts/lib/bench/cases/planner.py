@@ -6,15 +6,15 @@ from statistics import median
 
 from bench.table import Result, duration
 from bench.world import World
-from coordinator.clock import BootClock
-from coordinator.cost.quotas import Budget
-from coordinator.cost.steering import Steering
-from coordinator.key_hash import cuts
+from coordinator.plan.cost.quotas import Budget
+from coordinator.plan.cost.steering import Steering
 from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
-from coordinator.ranges import WHOLE
-from coordinator.subscription import TopicPartition
+from coordinator.values.clock import BootClock
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import TopicPartition
 
 PARTITIONS, SEGMENTS, SLOTS = 1_000, 10, 8
 LIMIT_S = 0.2

@@ -12,10 +12,10 @@ from kafka import TopicPartition as KafkaTopicPartition
 from bench.cases.throughput import small
 from bench.table import Result
 from bench.world import World
-from coordinator.key_hash import cuts
 from coordinator.progress.slices import Slice
-from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import regrouped, to_arrow
 from spark_coop_source.arrow_output.schema import PLAIN
 from spark_coop_source.cache.block_format import Packed, unpacked

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from bench.table import Result, duration
 from bench.world import World
-from coordinator.group_state import STANDBY
-from coordinator.operations.views import view
+from coordinator.redis.group_state import STANDBY
+from coordinator.tools.operations.views import view
 from drivers import output
 from drivers.driver import Driver
 from drivers.fleet import Feeding, Fleet

@@ -1,0 +1,60 @@
+"""The check of every assignment before it is used, of each assignor (rule: checked-assignment).
+
+The ranges of each partition tile its hash space among subscribers of its topic. A member that does not share has whole
+partitions only.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from coordinator.assignment.assignors.assignor import Assignment, Subscriber, topic_partitions
+from coordinator.errors import ConsumerRangeFetchNotAcceptedError, InvalidAssignmentError
+from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
+
+_REMEDY = "mend the assignor, or choose another one"
+
+
+def check(assignment: Assignment, members: Sequence[Subscriber], partitions: Mapping[str, int]) -> None:
+    """Raise InvalidAssignmentError unless `assignment` fits the members and tiles their partitions."""
+    known = {m.member: m for m in members}
+    pieces: dict[TopicPartition, list[tuple[HashRange, str]]] = {}
+    for member, owned in assignment.items():
+        for tp, ranges in owned.items():
+            _check_member(known.get(member), member, tp, ranges)
+            pieces.setdefault(tp, []).extend((h, member) for h in ranges)
+    wanted = {tp for m in members for t in m.topics for tp in topic_partitions(t, partitions.get(t, 0))}
+    for tp in sorted(wanted | pieces.keys()):
+        if tp not in wanted:
+            raise InvalidAssignmentError(f"{tp} is assigned, but does not exist", _REMEDY)
+        _check_tiles(tp, sorted(pieces.get(tp, ())))
+
+
+def _check_member(
+    subscriber: Subscriber | None, member: str, tp: TopicPartition, ranges: tuple[HashRange, ...]
+) -> None:
+    if subscriber is None:
+        raise InvalidAssignmentError(f"{tp} is assigned to {member}, which is not a member", _REMEDY)
+    if tp.topic not in subscriber.topics:
+        raise InvalidAssignmentError(f"{tp} is assigned to {member}, which does not subscribe to its topic", _REMEDY)
+    if any(a.hi >= b.lo for a, b in pairwise(ranges)):
+        raise InvalidAssignmentError(f"the ranges of {member} in {tp} overlap or do not ascend", _REMEDY)
+    if ranges and not subscriber.sharing and ranges != (WHOLE,):
+        raise ConsumerRangeFetchNotAcceptedError(
+            f"{member} does not share partitions, but the assignor assigned it {', '.join(map(str, ranges))} of {tp}",
+            "set allow.individual.commit to true for that member, or an assignor that assigns it whole partitions",
+        )
+
+
+def _check_tiles(tp: TopicPartition, pieces: list[tuple[HashRange, str]]) -> None:
+    lo, owner = 0, ""
+    for hashes, member in pieces:
+        if hashes.lo < lo:
+            raise InvalidAssignmentError(
+                f"{hashes} of {tp} is assigned to {member}, and a part of it to {owner} as well", _REMEDY
+            )
+        if hashes.lo > lo:
+            break
+        lo, owner = hashes.hi + 1, member
+    if lo <= HASH_MAX:
+        raise InvalidAssignmentError(f"no member owns the hashes of {tp} from {lo:016x} on", _REMEDY)

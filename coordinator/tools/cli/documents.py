@@ -1,0 +1,154 @@
+"""The JSON documents of `--json`: one object for each command, with the words of the tables. Pure.
+
+Times end with their unit: `at_ms`, `lag_s`. Hashes, ranges of offsets and lane epochs are text, as in tables.
+docs/json.md lists each field. Add fields freely; a field never changes its name, its type or its unit.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+
+from coordinator.plan.poison import Strike
+from coordinator.progress.failing import FailingRecord, deferred_and_parked
+from coordinator.redis.group_state import Event
+from coordinator.tools.audit.report import Audit
+from coordinator.tools.moving.exporting import Exported
+from coordinator.tools.moving.importing import Import
+from coordinator.tools.operations.copies import GroupCopy
+from coordinator.tools.operations.gaps import PartitionGaps
+from coordinator.tools.operations.group_health import Health
+from coordinator.tools.operations.group_list import GroupLine
+from coordinator.tools.operations.key_owner import KeyOwner
+from coordinator.tools.operations.operations import Executed, Remains, Reset
+from coordinator.tools.operations.redrive_view import RedriveView
+from coordinator.tools.operations.top_view import Lane, TopView, lane_fields
+from coordinator.tools.operations.views import GroupView
+
+Document = dict[str, object]
+
+
+def of_lines(lines: Iterable[GroupLine]) -> Document:
+    """`groups list`."""
+    return {"groups": [asdict(line) for line in lines]}
+
+
+def of_group(seen: GroupView, limited: Iterable[Lane], failing: Sequence[FailingRecord]) -> Document:
+    """`describe`, without the replica sets; `limited` are the lanes that a bound limits."""
+    members = [_renamed(asdict(m) | {"fields": typed(m.fields)}, id="member") for m in seen.members]
+    deferred, parked = deferred_and_parked(failing)
+    keys = {"deferred_keys": deferred, "parked_keys": parked}
+    changed = {"policy": typed(seen.policy), "members": members}
+    return asdict(seen) | changed | keys | {"limited": [*map(lane_fields, limited)]}
+
+
+def of_sets(groups: Iterable[Document]) -> Document:
+    """`describe`: the group, and its replica sets if it has any."""
+    first, *others = groups
+    return first | ({"replica_sets": others} if others else {})
+
+
+def of_gaps(partitions: Iterable[PartitionGaps]) -> Document:
+    """`gaps`."""
+    return {"partitions": [asdict(p) for p in partitions]}
+
+
+def of_owners(owners: Iterable[KeyOwner]) -> Document:
+    """`owner`."""
+    return {"owners": [asdict(o) for o in owners]}
+
+
+def of_event(event: Event) -> Document:
+    """One event of `events`, which prints one object on each line."""
+    return asdict(event) | {"at_ms": event.at_ms}
+
+
+def of_activity(seen: TopView) -> Document:
+    """`top`."""
+    names = {"id": "member", "seconds": "batch_s", "slowest": "slowest_lane", "reading_percent": "read_percent"}
+    members = [_renamed(asdict(m), **names) for m in seen.members]
+    return asdict(seen) | {"members": members, "lanes": [*map(lane_fields, seen.lanes)]}
+
+
+def of_health(found: Health) -> Document:
+    """`check`."""
+    return asdict(found)
+
+
+def of_audit(found: Audit) -> Document:
+    """`audit`."""
+    return {"good": found.good, **asdict(found)}
+
+
+def of_strikes(strikes: Iterable[Strike]) -> Document:
+    """`parked`."""
+    return {"strikes": [s.shown for s in strikes]}
+
+
+def of_failing(records: Iterable[FailingRecord]) -> Document:
+    """`failing`."""
+    return {"keys": [r.shown for r in records]}
+
+
+def of_released(strikes: Iterable[Strike], records: Iterable[FailingRecord]) -> Document:
+    """`release`: what it released."""
+    return of_strikes(strikes) | of_failing(records)
+
+
+def of_policy(fields: Mapping[str, str]) -> Document:
+    """`policy`."""
+    return {"policy": typed(fields)}
+
+
+def of_reset(planned: Reset, done: Executed | None) -> Document:
+    """`reset-offsets`; `done` is None after a dry run."""
+    moves = [asdict(m) | {"by": m.after - m.before} for m in planned.moves]
+    return {"executed": done is not None, "reset": done.epoch if done else None, "partitions": moves}
+
+
+def of_remains(found: Remains, *, executed: bool) -> Document:
+    """`delete`."""
+    return {"keys": found.keys, "mirrored": [*map(str, found.mirrored)], "executed": executed}
+
+
+def of_drain(members: Sequence[str], seconds: float, *, done: bool) -> Document:
+    """`drain`."""
+    return {"members": [*members], "seconds": round(seconds, 1), "done": done}
+
+
+def of_copy(copy: GroupCopy, *, executed: bool) -> Document:
+    """`restore`."""
+    return {"keys": len(copy.keys), "taken_ms": copy.taken_ms, "executed": executed}
+
+
+def of_import(planned: Import, *, executed: bool) -> Document:
+    """`import`."""
+    places = [
+        {**p.tp._asdict(), "position": p.position, "above": [str(r) for r in p.above], "clipped": p.clipped}
+        for p in planned.places
+    ]
+    return {"executed": executed, "partitions": places, "without": [*map(str, planned.without)]}
+
+
+def of_export(found: Iterable[Exported], *, executed: bool) -> Document:
+    """`export`."""
+    return {
+        "executed": executed,
+        "partitions": [{**x.tp._asdict(), "offset": x.offset, "reach": x.reach} for x in found],
+    }
+
+
+def of_redrive(seen: RedriveView, dead: str, topic: str, *, parked: int, executed: bool) -> Document:
+    """`redrive`, from the topic `dead` to `topic`; `parked` are keys that only `release` frees."""
+    names = {"first": "first_offset", "late": "out_of_order", "later": "later_records"}
+    keys = None if seen.late_keys is None else [_renamed(asdict(k), **names) for k in seen.late_keys]
+    place = {"executed": executed, "from": dead, "to": topic, "parked": parked}
+    return {**place, **asdict(seen), "out_of_order": seen.late, "late_keys": keys}
+
+
+def typed(fields: Mapping[str, str]) -> dict[str, str | bool]:
+    """Texts of Redis, for programs: labels stay text, `true` and `false` of policies are booleans."""
+    switches = {"true": True, "false": False}
+    return {name: text if name.startswith("label.") else switches.get(text, text) for name, text in fields.items()}
+
+
+def _renamed(fields: Mapping[str, object], **names: str) -> Document:
+    return {names.get(name, name): value for name, value in fields.items()}

@@ -1,0 +1,44 @@
+"""The verb `coop-kafka exporter`: all groups of a Redis as metrics of Prometheus."""
+
+from typing import Annotated
+
+import typer
+
+from coordinator.tools.cli.command_options import Redis, connected
+from coordinator.tools.cli.kafka_arguments import Bootstrap, CommandConfig
+from coordinator.tools.cli.listening import checked, ends_of_kafka, missing, place, stopped, url
+from coordinator.tools.cli.printing import complain, print_lines
+
+
+def exporter(
+    context: typer.Context,
+    redis: Redis,
+    bootstrap_server: Bootstrap,
+    command_config: CommandConfig = None,
+    listen: Annotated[
+        str,
+        typer.Option(
+            metavar="[HOST]:PORT",
+            callback=checked,
+            help="Address of the HTTP server. Without HOST, all IPv4 addresses of this host.",
+        ),
+    ] = ":9308",
+) -> None:
+    """Serve metrics of all groups to Prometheus, until Ctrl-C or SIGTERM. docs/monitoring.md lists them.
+
+    Each scrape reads Redis, and asks Kafka for log ends. It needs the extra `exporter`.
+    """
+    try:
+        from coordinator.tools.exporter.look import Watcher  # noqa: PLC0415 - the other verbs need no Prometheus
+        from coordinator.tools.exporter.server import serving  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise missing(error, "exporter", "prometheus-client") from None
+    host, port = place(listen)
+    with (
+        stopped() as stop,
+        connected(redis) as client,
+        ends_of_kafka(context, bootstrap_server, command_config) as ends,
+        serving(host, port, Watcher(client, ends, complain)) as used,
+    ):
+        print_lines(f"Metrics at {url(host, used)}metrics")
+        stop.wait()

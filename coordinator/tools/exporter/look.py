@@ -1,0 +1,84 @@
+"""Looks at all groups of a Redis and at the log ends of Kafka. Reads only.
+
+An outage of either becomes a part of the look, and one line for people.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from coordinator.errors import CoopKafkaError, StoreError, UnknownGroupError
+from coordinator.redis.client import RedisClient
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.reports import last_batches
+from coordinator.redis.snapshot import list_groups, of_one_group, read_group, refusal
+from coordinator.tools.exporter.samples import GroupLook, Look
+from coordinator.tools.operations.log_ends import PATIENCE_S, Ends, EndsOfKafka, with_ends
+from coordinator.values.subscription import TopicPartition
+
+BATCHES = 100
+"""Batches of a group that are read: more than its members complete between two scrapes, in most groups."""
+
+
+class Watcher:
+    """Looks at each call of `look`. `warn` gets a line for each new trouble."""
+
+    def __init__(self, client: RedisClient, ends_of: EndsOfKafka, warn: Callable[[str], None]) -> None:
+        self._client, self._ends_of, self._warn = client, ends_of, warn
+        self._warned: dict[str, str] = {}
+
+    def look(self) -> Look:
+        """One look; never raises an error of Redis or Kafka."""
+        began = time.monotonic()
+        groups = self._groups()
+        ends = self._ends({tp for look in (groups or {}).values() if look for tp in look.state.segments})
+        current = {name: look and _with_ends(look, ends or {}) for name, look in (groups or {}).items()}
+        return Look(None if groups is None else current, ends, time.monotonic() - began)
+
+    def _groups(self) -> dict[str, GroupLook | None] | None:
+        try:
+            found = {name: self._group(name) for name in list_groups(self._client)}
+        except UnknownGroupError:  # it has expired since it was listed
+            return self._groups()
+        except CoopKafkaError as error:
+            self._tell("Redis", str(error))
+            return None
+        self._tell("Redis", next((look.refusal for look in found.values() if look and look.refusal), ""))
+        return found
+
+    def _group(self, name: str) -> GroupLook | None:
+        """None for a damaged group."""
+        try:
+            poison = OperatorVerbs.of_group(self._client, name).poison
+            state, batches = read_group(self._client, name), last_batches(self._client, name, BATCHES)
+            why = refusal(self._client, name)
+            found = GroupLook(state, batches, poison.strikes(), poison.failing(), str(why or ""))
+        except StoreError as error:
+            if not of_one_group(error):
+                raise
+            self._tell(f"group {name!r}", str(error))
+            return None
+        self._tell(f"group {name!r}", "")
+        return found
+
+    def _ends(self, partitions: Iterable[TopicPartition]) -> Ends | None:
+        try:
+            found = self._ends_of(partitions)
+        except TimeoutError:
+            self._tell("Kafka", f"no answer within {PATIENCE_S:g} s")
+            return None
+        except CoopKafkaError as error:
+            self._tell("Kafka", str(error))
+            return None
+        self._tell("Kafka", "")
+        return found
+
+    def _tell(self, whom: str, trouble: str) -> None:
+        """Warn once of a trouble, and once of its end."""
+        if trouble != self._warned.get(whom, ""):
+            self._warn(f"warning: {whom}: {trouble}" if trouble else f"{whom}: works again")
+        self._warned[whom] = trouble
+
+
+def _with_ends(look: GroupLook, ends: Ends) -> GroupLook:
+    return replace(look, state=with_ends(look.state, ends))

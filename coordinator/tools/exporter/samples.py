@@ -1,0 +1,163 @@
+"""The metrics of one look at all groups. Pure.
+
+    group state + log ends + age of a position  ->  (metric, labels, value), ...
+
+Without log ends, the metrics that need them are absent: an old value would look like a lag that stands still.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from coordinator.plan.poison import Strike
+from coordinator.progress.failing import FailingRecord, deferred_and_parked
+from coordinator.redis.group_state import BATCH_BUDGET, LONGEST_BATCH, GroupState
+from coordinator.tools.exporter import metrics
+from coordinator.tools.exporter.metrics import Metric
+from coordinator.tools.operations.gaps import gaps
+from coordinator.tools.operations.log_ends import Ends
+from coordinator.tools.operations.top_view import Batch
+from coordinator.tools.operations.views import GroupView, MemberView, PartitionView, lag, runs_s, view
+from coordinator.values.ranges import HASH_MAX
+from coordinator.values.subscription import TopicPartition
+
+AgeOf = Callable[[TopicPartition, int], float | None]
+"""Since how many seconds a partition has records from an offset on; 0 at the log end, None if it is unknown."""
+
+_DIGITS = 8  # of the first hex digit of a hash, which has 63 bits
+
+
+class Sample(NamedTuple):
+    """One value of a metric; the labels are in the order of the metric's names."""
+
+    metric: Metric
+    labels: tuple[str, ...]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLook:
+    """What Redis has of a group."""
+
+    state: GroupState
+    batches: Sequence[Batch] = ()  # the last ones of all members, oldest first
+    strikes: Sequence[Strike] = ()
+    failing: Sequence[FailingRecord] = ()
+    refusal: str = ""  # why Redis takes no writes; empty if it does
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at Redis and Kafka."""
+
+    groups: Mapping[str, GroupLook | None] | None  # None for a damaged group; None if Redis did not answer
+    ends: Ends | None  # None if Kafka was not asked, or did not answer
+    took_s: float
+
+    @property
+    def asked_kafka(self) -> bool:
+        """Whether a group has a partition: without one, nothing shows whether Kafka is up."""
+        return any(look and look.state.segments for look in (self.groups or {}).values())
+
+
+def samples(look: Look, age_of: AgeOf) -> Iterator[Sample]:
+    """All samples of a look. Log ends in the groups' states are those of `look.ends`, or there are none."""
+    yield Sample(metrics.REDIS_UP, (), look.groups is not None)
+    if look.asked_kafka:
+        yield Sample(metrics.KAFKA_UP, (), look.ends is not None)
+    yield Sample(metrics.SCRAPE, (), look.took_s)
+    for tp, end in (look.ends or {}).items():
+        yield Sample(metrics.LOG_END, (tp.topic, str(tp.partition)), end)
+    for group, of_group in (look.groups or {}).items():
+        yield Sample(metrics.READABLE, (group,), of_group is not None)
+        if of_group is not None:
+            yield from _of_group(group, of_group, age_of)
+
+
+def _of_group(group: str, look: GroupLook, age_of: AgeOf) -> Iterator[Sample]:
+    seen, state = view(group, look.state), look.state
+    yield Sample(metrics.WRITABLE, (group,), not look.refusal)
+    yield Sample(metrics.INFO, (group, seen.assignor, seen.state), seen.state == "Stable")
+    yield Sample(metrics.MEMBERS, (group,), sum(m.lease_left_ms > 0 for m in seen.members))
+    yield Sample(metrics.REBALANCES, (group,), seen.generation)
+    if made_ms := int(state.meta.get("generation_at", "0")):
+        yield Sample(metrics.GENERATION_AGE, (group,), max(0, state.now_ms - made_ms) / 1_000)
+    yield from _held_back(group, look, age_of)
+    for member in seen.members:
+        yield from _of_member(group, member, look)
+    yield from _of_topics(group, seen)
+    for partition in seen.partitions:
+        yield from _of_partition(group, partition, age_of)
+    for p in gaps(state):
+        yield Sample(metrics.GAP, (group, p.topic, str(p.partition)), p.furthest - p.stable)
+    yield from _owned(group, state)
+
+
+def _held_back(group: str, look: GroupLook, age_of: AgeOf) -> Iterator[Sample]:
+    """Lanes and keys that are parked, or tried again."""
+    parked_lanes = sum(s.parked for s in look.strikes)
+    deferred_keys, parked_keys = deferred_and_parked(look.failing)
+    yield Sample(metrics.PARKED_LANES, (group,), parked_lanes)
+    yield Sample(metrics.STRUCK_LANES, (group,), len(look.strikes) - parked_lanes)
+    yield Sample(metrics.PARKED_KEYS, (group,), parked_keys)
+    yield Sample(metrics.DEFERRED_KEYS, (group,), deferred_keys)
+    ages = [age_of(r.tp, r.offset) for r in look.failing if not r.parked]
+    if (oldest := max((age for age in ages if age is not None), default=None)) is not None or not ages:
+        yield Sample(metrics.DEFERRED_AGE, (group,), oldest or 0)
+
+
+def _of_member(group: str, member: MemberView, look: GroupLook) -> Iterator[Sample]:
+    labels = group, member.id
+    yield Sample(metrics.MEMBER_INFO, (*labels, member.fields.get("host", ""), member.state), 1)
+    yield Sample(metrics.LEASE, labels, member.lease_left_ms / 1_000)
+    yield Sample(metrics.BATCH, labels, runs_s(member.id, look.state) or 0)
+    last = next((batch.seconds for _, batch in reversed(look.batches) if batch.member == member.id), None)
+    if last is not None:
+        yield Sample(metrics.LAST_BATCH, labels, last)
+    for metric, name in ((metrics.BUDGET, BATCH_BUDGET), (metrics.LONGEST, LONGEST_BATCH)):
+        if limit_ms := int(member.fields.get(name, "0")):
+            yield Sample(metric, labels, limit_ms / 1_000)
+
+
+def _of_topics(group: str, seen: GroupView) -> Iterator[Sample]:
+    """The lag of each topic, whole and by the first digit of hashes; none of a topic with an unknown end."""
+    topics: dict[str, list[PartitionView]] = {}
+    for partition in seen.partitions:
+        topics.setdefault(partition.topic, []).append(partition)
+    for topic, partitions in topics.items():
+        lags = [p.lag for p in partitions if p.lag is not None]
+        if len(lags) == len(partitions):
+            yield Sample(metrics.TOPIC_LAG, (group, topic), sum(lags))
+            for digit, of_digit in enumerate(_by_digit(partitions)):
+                yield Sample(metrics.HASH_LAG, (group, topic, str(digit)), of_digit)
+
+
+def _by_digit(partitions: Iterable[PartitionView]) -> list[int]:
+    """The largest lag of a lane that has hashes with this first digit."""
+    largest = [0] * _DIGITS
+    for p in partitions:
+        for lane in p.lanes:
+            for digit in range(int(lane.hashes[0]), int(lane.hashes[len(lane.hashes) // 2 + 1]) + 1):
+                largest[digit] = max(largest[digit], lag(lane.position, p.end) or 0)
+    return largest
+
+
+def _of_partition(group: str, p: PartitionView, age_of: AgeOf) -> Iterator[Sample]:
+    labels = group, p.topic, str(p.partition)
+    yield Sample(metrics.STABLE, labels, p.stable)
+    if p.lag is not None:
+        yield Sample(metrics.LAG, labels, p.lag)
+        if (age := age_of(TopicPartition(p.topic, p.partition), p.stable)) is not None:
+            yield Sample(metrics.LANE_LAG, labels, age)
+
+
+def _owned(group: str, state: GroupState) -> Iterator[Sample]:
+    """The shares of members whose lease runs, at lane epochs in force."""
+    for tp, owners in sorted(state.owners.items()):
+        sizes: dict[str, int] = {}
+        for hashes, epoch, member in owners:
+            live = state.leases_ms.get(member, 0) > state.now_ms
+            if live and epoch.partition(".")[0] == state.meta.get("nonce"):
+                sizes[member] = sizes.get(member, 0) + hashes.size
+        for member, size in sizes.items():
+            yield Sample(metrics.OWNED, (group, tp.topic, str(tp.partition), member), size / (HASH_MAX + 1))

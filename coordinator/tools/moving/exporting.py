@@ -1,0 +1,53 @@
+"""Writes a group's stable offsets to a plain group of Kafka, in the command `coop-kafka`. Needs Redis and Kafka."""
+
+from dataclasses import dataclass
+
+from coordinator.errors import ConflictingOptionsError, GroupBusyError
+from coordinator.redis.client import RedisClient
+from coordinator.redis.group_state import GroupState
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.ports import Log
+from coordinator.redis.snapshot import read_group
+from coordinator.tools.operations.operations import idle
+from coordinator.values.subscription import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The offset of one partition for a plain consumer."""
+
+    tp: TopicPartition
+    offset: int  # all records before it are done
+    reach: int  # the end of the done records: a plain consumer may read those between again
+
+
+def planned(client: RedisClient, group: str, to: str) -> tuple[Exported, ...]:
+    """The offsets. Members may live. Raises `UnknownGroupError`, `ConflictingOptionsError`."""
+    _must_be_another(group, to)
+    return _offsets(read_group(client, group))
+
+
+def _must_be_another(group: str, to: str) -> None:
+    if to == group:
+        raise ConflictingOptionsError(
+            f"Kafka's group {to!r} has the stable offsets of the group of the same name already",
+            "pass another name, or let the plain consumers use this one once all queries are stopped",
+        )
+
+
+def export(client: RedisClient, log: Log, group: str, to: str) -> tuple[Exported, ...]:
+    """Commit the offsets. Raises as `planned`, and `GroupBusyError` while members live, or consumers of the other."""
+    _must_be_another(group, to)
+    found = _offsets(idle(client, OperatorVerbs.of_group(client, group), group))
+    if not log.commit_group_offsets(to, {x.tp: (x.offset, "") for x in found}):
+        raise GroupBusyError(f"Kafka's group {to!r} has live consumers", "stop them, then export again")
+    return found
+
+
+def _offsets(state: GroupState) -> tuple[Exported, ...]:
+    return tuple(Exported(tp, offset, _reach(state, tp, offset)) for tp, offset in sorted(state.stable.items()))
+
+
+def _reach(state: GroupState, tp: TopicPartition, stable: int) -> int:
+    positions = (position for _, position in state.segments.get(tp, ()))
+    return max([stable, *positions, *(done.offsets.until for done in state.ics.get(tp, ()))])

@@ -1,0 +1,75 @@
+"""The gaps of a partition: unread offsets before the end of the furthest lane or individual commit.
+
+    stable 8, lanes at 24 and 8, an individual commit [28-29] of the first:
+
+    hash  |########################::::##      missing 24-27
+          |########::::::::::::::::::::::      missing  8-29
+
+Pure.
+"""
+
+from dataclasses import dataclass
+
+from coordinator.progress.segments import Progress, Segment
+from coordinator.redis.group_state import GroupState
+from coordinator.tools.operations.log_ends import age_s
+from coordinator.values.ranges import HashRange, OffsetRange, Offsets
+from coordinator.values.subscription import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The gaps of one hash range; offset ranges are inclusive text (rule: half-open-offsets)."""
+
+    hashes: str  # "lo-hi", inclusive, 16 hex digits each
+    position: int
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionGaps:
+    """A partition's stable offset and the gaps above it."""
+
+    topic: str
+    partition: int
+    stable: int
+    furthest: int  # no lane has read from here on
+    gaps: tuple[Gap, ...]
+    end: int | None = None  # the log end; None before the first look, and if Kafka has no such partition
+    end_age_s: float | None = None  # time since somebody asked Kafka for the end
+
+
+def gaps(state: GroupState) -> tuple[PartitionGaps, ...]:
+    """The gaps of every partition, ascending; also partitions without gaps."""
+    return tuple(_of_partition(tp, state) for tp in sorted(state.segments) if state.segments[tp])
+
+
+def progress(state: GroupState, tp: TopicPartition) -> Progress:
+    """Positions and individual commits of one partition."""
+    done: dict[HashRange, list[OffsetRange]] = {}
+    for rectangle in state.ics.get(tp, ()):
+        done.setdefault(rectangle.hashes, []).append(rectangle.offsets)
+    return Progress(tuple(Segment(hashes, position) for hashes, position in state.segments[tp])).add_all(done)
+
+
+def count(found: Progress) -> int:
+    """How many gaps there are."""
+    furthest = _furthest(found)
+    return sum(len(_missing(s, furthest)) for s in found.segments)
+
+
+def _of_partition(tp: TopicPartition, state: GroupState) -> PartitionGaps:
+    found = progress(state, tp)
+    furthest, end = _furthest(found), state.ends.get(tp)
+    parts = ((s, _missing(s, furthest)) for s in found.segments)
+    missing = tuple(Gap(str(s.hashes), s.position, tuple(map(str, offsets))) for s, offsets in parts if offsets)
+    age = None if end is None else age_s(state, tp.topic)
+    return PartitionGaps(tp.topic, tp.partition, found.stable, furthest, missing, end, age)
+
+
+def _furthest(found: Progress) -> int:
+    return max((s.ics[-1].until if s.ics else s.position for s in found.segments), default=0)
+
+
+def _missing(segment: Segment, furthest: int) -> Offsets:
+    return segment.remaining(OffsetRange(segment.position, furthest)) if segment.position < furthest else ()

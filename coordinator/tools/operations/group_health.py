@@ -1,0 +1,106 @@
+"""The verdict of `coop-kafka check`: whether members work, and whether lag and age are within their limits. Pure.
+
+    ok         at least one member works, and no limit is exceeded
+    failing    no member works, or a limit is exceeded
+    unknown    a limit cannot be judged, the group cannot be read, or Redis takes no writes
+
+Without a working member, lag and age stand still: nothing looks at the log ends. So such a group fails.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from coordinator.redis.group_state import WORKING, GroupState
+from coordinator.tools.operations.views import GroupView, oldest_end_s, runs_s, view
+
+
+class Status(StrEnum):
+    """The verdict in one word."""
+
+    OK = "ok"
+    FAILING = "failing"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a check; None: no limit."""
+
+    lag: int | None = None  # offsets
+    age_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The verdict on a group at one moment, and its reasons."""
+
+    group: str
+    status: Status
+    state: str | None = None  # as `describe` has it; None if the group cannot be read
+    working: int | None = None  # members that work
+    lag: int | None = None  # offsets, sum of the partitions; None if a partition's end is unknown
+    age_s: float | None = None  # age of the oldest unread record; None if unknown
+    age_at_least: bool = False  # whether `age_s` is a lower bound
+    reasons: tuple[str, ...] = ()  # empty if it is ok
+    recovering_ms: int = 0  # as `describe` has it: until then no batch is planned
+
+
+def health(group: str, state: GroupState, limits: Limits) -> Health:
+    """The verdict on a group."""
+    seen = view(group, state)
+    working = sum(m.state == WORKING for m in seen.members)
+    found = Health(group, Status.OK, seen.state, working, _lag(seen), recovering_ms=seen.recovering_ms)
+    age = (0.0, False) if found.lag == 0 else _age(state)
+    found = replace(found, age_s=age and age[0], age_at_least=bool(age and age[1]))
+    if failures := tuple(_failures(found, limits, oldest_end_s(seen.partitions))):
+        return replace(found, status=Status.FAILING, reasons=failures)
+    if doubts := tuple(_doubts(found, limits)):
+        return replace(found, status=Status.UNKNOWN, reasons=doubts)
+    return found
+
+
+def refused(found: Health, why: str) -> Health:
+    """The verdict on a group whose Redis answers reads, and refuses writes: no restart of a query helps."""
+    return replace(found, status=Status.UNKNOWN, reasons=(why, *found.reasons))
+
+
+def unreadable(group: str, why: str) -> Health:
+    """The verdict on a group that cannot be read: Redis is away, or has no such group."""
+    return Health(group, Status.UNKNOWN, reasons=(why,))
+
+
+def _lag(seen: GroupView) -> int | None:
+    lags = [p.lag for p in seen.partitions if p.lag is not None]
+    return sum(lags) if len(lags) == len(seen.partitions) else None
+
+
+def _age(state: GroupState) -> tuple[float, bool] | None:
+    """The age of the oldest unread record that live members report, and whether it is a lower bound.
+
+    A member reports before its batch begins. Until the batch ends, its records stay unread and grow older.
+    """
+    live = {member for member, end in state.leases_ms.items() if end > state.now_ms}
+    ages = [
+        (line.lag_s + (runs_s(member, state) or 0.0), line.lag_at_least)
+        for member in live
+        for line in state.lanes.get(member, ())
+        if line.lag and line.lag_s is not None
+    ]
+    return max(ages, default=None)
+
+
+def _failures(found: Health, limits: Limits, end_age_s: float | None) -> Iterator[str]:
+    if not found.working:
+        yield "no member works" + (f", and the log ends are {end_age_s:.0f} s old" if end_age_s is not None else "")
+    if limits.lag is not None and found.lag is not None and found.lag > limits.lag:
+        yield f"the lag is above --max-lag {limits.lag}"
+    if limits.age_s is not None and found.age_s is not None and found.age_s > limits.age_s:
+        yield f"the age is above --max-age {limits.age_s}"
+
+
+def _doubts(found: Health, limits: Limits) -> Iterator[str]:
+    if limits.lag is not None and found.lag is None:
+        yield "the lag is not known: no member has seen the end of a partition"
+    if limits.age_s is not None and found.age_s is None:
+        yield "the age is not known: no member has reported it"

@@ -1,0 +1,259 @@
+"""The read model behind `coop-kafka describe`. Pure."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.policies import is_plain_copy
+from coordinator.assignment.rebalance import minus, union
+from coordinator.progress.growth import Growth
+from coordinator.progress.segments import Progress
+from coordinator.redis.group_state import LONGEST_BATCH, PINNED, STANDBY, WORKING, GroupState, Handed
+from coordinator.tools.operations.gaps import PartitionGaps, count, progress
+from coordinator.tools.operations.log_ends import age_s
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.values.ranges import union as joined
+from coordinator.values.subscription import TopicPartition
+
+_FAILED = " (failed: grouped, whole partitions)"
+Owner = tuple[HashRange, str, str]
+"""An owned range with its lane epoch and member."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneView:
+    """A hash range with one position and one owner."""
+
+    hashes: str  # "lo-hi", inclusive, 16 hex digits each
+    position: int  # the next offset to read
+    lag: int | None  # records and holes from the position to the end; None while the end is unknown
+    epoch: str | None  # lane epoch; None if no member owns the range
+    member: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SlicesView:
+    """Offsets of a partition that one member of a group without order reads now."""
+
+    offsets: tuple[str, ...]  # inclusive; without the offsets that are done
+    epoch: str  # their lane epoch
+    member: str
+    since_s: float | None  # since the member's batch began; None before its authorisation
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """A partition with its lanes."""
+
+    topic: str
+    partition: int
+    stable: int
+    end: int | None  # the log end; None before the first look, and if Kafka has no such partition
+    lag: int | None  # offsets from the stable offset to the end
+    gaps: int  # number of gaps above the stable offset
+    lanes: tuple[LaneView, ...]
+    slices: tuple[SlicesView, ...] = ()  # of a group without order, by their first offsets
+    end_age_s: float | None = None  # time since somebody asked Kafka for the end
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """A member with a lease, or whose lease ended while it owned ranges that no member has acquired since."""
+
+    id: str
+    lease_left_ms: int  # 0 after the end of the lease: others may acquire its ranges
+    state: str  # working, standby, hung (its batch takes too long), leaving, ended (its lease is over)
+    fields: Mapping[str, str]  # its fields when it joined
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthView:
+    """The growth of a topic (rule: growth-order)."""
+
+    topic: str
+    old: int  # partitions
+    new: int
+    promise: str  # whose order is guaranteed across the growth
+    ordered: bool  # whether it is the order of all keys
+    grace_left_ms: int  # 0 after the grace
+    waiting: bool  # whether new partitions wait for older ones
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A group at one moment."""
+
+    group: str
+    state: str  # Kafka's names: Empty, PreparingRebalance, CompletingRebalance, Stable
+    generation: int  # of the assignment; 0 before the first
+    assignor: str  # name and version, and whether it failed; empty before the first assignment
+    reset: int  # the reset epoch: 0, or the time of the last reset in ms since 1970
+    recovering_ms: int  # time left to recover from a loss of state; 0 if the group does not recover
+    policy: Mapping[str, str]  # those that were set; the others have their defaults
+    members: tuple[MemberView, ...]
+    partitions: tuple[PartitionView, ...]
+    growths: tuple[GrowthView, ...] = ()
+    ordering: str = "key"  # or none
+    unread: tuple[str, ...] = ()  # ranges that no working member of a pinned group names: "orders-0 lo-hi"
+
+
+def view(group: str, state: GroupState) -> GroupView:
+    """The view of a group."""
+    owners = {member for owned in state.owners.values() for _, _, member in owned}
+    owners |= {s.member for handed in state.handed.values() for s in handed}
+    members = tuple(
+        _member(member, end, state)
+        for member, end in sorted(state.leases_ms.items())
+        if end > state.now_ms or member in owners
+    )
+    recovering_until = float(state.meta.get("recovering_until") or 0)
+    return GroupView(
+        group=group,
+        state=_state(state, members),
+        generation=int(state.meta.get("generation", "0")),
+        assignor=state.meta.get("protocol", "") + (_FAILED if "failure" in state.meta else ""),
+        reset=int(state.meta.get("reset_epoch", "0")),
+        recovering_ms=max(0, int(recovering_until) - state.now_ms),
+        policy={name: value for name, value in state.policy.items() if not is_plain_copy(name, value)},
+        members=members,
+        partitions=tuple(_partition(tp, state) for tp in sorted(state.segments)),
+        growths=tuple(_growth(growth, state) for growth in state.growths),
+        ordering=state.meta.get("ordering", "key"),
+        unread=tuple(_unread(state, members)),
+    )
+
+
+def oldest_end_s(partitions: Iterable[PartitionView | PartitionGaps]) -> float | None:
+    """The age of the oldest log end that is shown; None if no end is known."""
+    return max((p.end_age_s for p in partitions if p.end_age_s is not None), default=None)
+
+
+def total_lag(partitions: Iterable[PartitionView]) -> int | None:
+    """The lag of those partitions whose end is known; None if no end is known."""
+    known = [p.lag for p in partitions if p.lag is not None]
+    return sum(known) if known else None
+
+
+def lag(position: int, end: int | None) -> int | None:
+    """Offsets from a position to the end: `lag(40, 50)` is 10.
+
+    Never negative: the end is of a member's last look, and a position may have passed it since.
+    """
+    return None if end is None else max(0, end - position)
+
+
+def _growth(growth: Growth, state: GroupState) -> GrowthView:
+    left = max(0, growth.until_ms - state.now_ms)
+    waiting = growth.gated and not growth.passed(state.stable)
+    return GrowthView(growth.topic, growth.old, growth.new, growth.promise, growth.kept, left, waiting)
+
+
+def _member(member: str, lease_end_ms: int, state: GroupState) -> MemberView:
+    left = max(0, lease_end_ms - state.now_ms)
+    return MemberView(member, left, _member_state(member, left, state), state.members.get(member, {}))
+
+
+def _member_state(member: str, lease_left_ms: int, state: GroupState) -> str:
+    if not lease_left_ms:
+        return "ended"
+    if member in state.leaving:
+        return "leaving"
+    if state.standbys.get(member) == STANDBY:
+        return STANDBY
+    return "hung" if state.hung_ms.get(member, state.now_ms) < state.now_ms else WORKING
+
+
+def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
+    """Kafka's name for the state of the group; `Dead` does not occur, since such a group does not exist."""
+    if not any(m.lease_left_ms for m in members):
+        return "Empty"
+    if state.meta.get("ordering") == "none":  # it has no assignment (rule: hand-out)
+        return "Stable"
+    working = {m.id for m in members if m.state == WORKING}
+    assigned, owned = _assigned(state), _owned(state)
+    if state.meta.get("protocol") == PINNED:  # the entries and the ranges of other members wait for their spares
+        assigned, owned = ({m: ranges for m, ranges in of.items() if m in working} for of in (assigned, owned))
+        waiting = assigned.keys() != working
+    else:
+        waiting = state.assignment.keys() != working or _unassigned(state)
+    if waiting:
+        return "PreparingRebalance"
+    return "Stable" if owned == assigned else "CompletingRebalance"
+
+
+def _unread(state: GroupState, members: tuple[MemberView, ...]) -> Iterator[str]:
+    """The ranges that no working member of a pinned group names; none in a group that assigns ranges."""
+    if state.meta.get("protocol") != PINNED:
+        return
+    named = [state.assignment.get(m.id, {}) for m in members if m.state == WORKING]
+    for tp in sorted(state.segments):
+        yield from (f"{tp} {hashes}" for hashes in minus(WHOLE, (h for ranges in named for h in ranges.get(tp, ()))))
+
+
+def _unassigned(state: GroupState) -> bool:
+    """Whether a topic has grown since the assignment."""
+    assigned = {tp for ranges in state.assignment.values() for tp in ranges}
+    topics = {tp.topic for tp in assigned}
+    return any(tp.topic in topics and tp not in assigned for tp in state.segments)
+
+
+def _assigned(state: GroupState) -> dict[str, Ranges]:
+    ranges = {m: {tp: union(r) for tp, r in of_member.items() if r} for m, of_member in state.assignment.items()}
+    return {m: of_member for m, of_member in ranges.items() if of_member}
+
+
+def _owned(state: GroupState) -> dict[str, Ranges]:
+    found: dict[str, dict[TopicPartition, list[HashRange]]] = {}
+    for tp, owners in state.owners.items():
+        for hashes, epoch, member in owners:
+            if epoch.partition(".")[0] == state.meta.get("nonce"):
+                found.setdefault(member, {}).setdefault(tp, []).append(hashes)
+    return {m: {tp: union(r) for tp, r in of_member.items()} for m, of_member in found.items()}
+
+
+def _partition(tp: TopicPartition, state: GroupState) -> PartitionView:
+    segments, owners, end = state.segments[tp], state.owners.get(tp, ()), state.ends.get(tp)
+    stable = min((position for _, position in segments), default=state.stable.get(tp, 0))
+    lanes = (
+        LaneView(str(hashes), position, lag(position, end), epoch, member)
+        for segment, position in segments
+        for hashes, epoch, member in _owned_pieces(segment, owners)
+    )
+    found = progress(state, tp)
+    slices = tuple(_slices(state, state.handed.get(tp, ()), found))
+    behind, gaps, age = lag(stable, end), count(found), None if end is None else age_s(state, tp.topic)
+    return PartitionView(tp.topic, tp.partition, stable, end, behind, gaps, tuple(lanes), slices, age)
+
+
+def _slices(state: GroupState, handed: Iterable[Handed], found: Progress) -> Iterator[SlicesView]:
+    """The slices at lane epochs in force, each without the offsets that are done in every hash."""
+    held: dict[tuple[str, str], list[OffsetRange]] = {}
+    for offsets, epoch, member in handed:
+        held.setdefault((epoch, member), []).extend(r for s in found.segments for r in s.remaining(offsets))
+    for (epoch, member), unread in held.items():
+        if unread and epoch.partition(".")[0] == state.meta.get("nonce"):
+            yield SlicesView(tuple(map(str, joined(unread))), epoch, member, runs_s(member, state))
+
+
+def runs_s(member: str, state: GroupState) -> float | None:
+    """Since when a batch of the member runs: Redis has the time at which it counts as hung."""
+    hung_ms, longest = state.hung_ms.get(member), state.members.get(member, {}).get(LONGEST_BATCH)
+    if hung_ms is None or longest is None:
+        return None
+    return max(0, state.now_ms - (hung_ms - int(longest))) / 1_000
+
+
+def _owned_pieces(segment: HashRange, owners: tuple[Owner, ...]) -> Iterator[tuple[HashRange, str | None, str | None]]:
+    """The segment, cut where its owner changes.
+
+    segment  |==================|
+    owners     |aaaaaa||bbbbbbbbbbbb|
+    pieces   |=|aaaaaa||bbbbbbbb|
+    """
+    first, until = (bisect_right(owners, bound, key=lambda owner: owner[0].lo) for bound in segment)
+    near = owners[max(0, first - 1) : until]
+    bounds = (bound for hashes, _, _ in near for bound in (hashes.lo, hashes.hi + 1))
+    for piece in segment.cut(bounds):
+        owner = next(((epoch, member) for hashes, epoch, member in near if piece.lo in hashes), (None, None))
+        yield piece, *owner

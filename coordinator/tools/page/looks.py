@@ -1,0 +1,80 @@
+"""Looks at groups for the page: at each group at most once a second, however many browsers ask.
+
+Many threads of the server call it; one lock guards it. It keeps the lag over time of groups that somebody asks for.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+
+from coordinator.errors import CoopKafkaError
+from coordinator.redis.client import RedisClient
+from coordinator.redis.events import last_events
+from coordinator.redis.group_state import Event, GroupState
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.reports import last_batches
+from coordinator.redis.snapshot import list_groups, read_group
+from coordinator.tools.operations.log_ends import PATIENCE_S, EndsOfKafka, with_ends
+from coordinator.tools.operations.top_view import top_view
+from coordinator.tools.page.look import Look
+
+FRESH_S = 1.0
+"""A look serves all questions for so long."""
+
+BATCHES, EVENTS, POINTS = 100, 100, 900
+"""What is read of a group: its last batches and events; and the points of its lag that are kept, one for each look."""
+
+
+@dataclass(slots=True)
+class Looks:
+    """See the module. `ends_of` is None without brokers; `clock` gives seconds that only grow."""
+
+    client: RedisClient
+    ends_of: EndsOfKafka | None = None
+    clock: Callable[[], float] = time.monotonic
+    _lock: Lock = field(default_factory=Lock)
+    _known: dict[str, tuple[float, Look]] = field(default_factory=dict)
+    _lags: dict[str, deque[tuple[int, int]]] = field(default_factory=dict)
+
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups."""
+        return list_groups(self.client)
+
+    def of(self, group: str) -> Look:
+        """The group, at most a second old. Raises `UnknownGroupError`, `StateFormatError`, `RedisUnavailableError`."""
+        with self._lock:
+            at, look = self._known.get(group, (float("-inf"), None))
+            if look is None or self.clock() - at >= FRESH_S:
+                look = self._read(group)
+                self._known[group] = self.clock(), look
+            return look
+
+    def lags(self, group: str) -> list[tuple[int, int]]:
+        """The lag at each look so far: ms since 1970 by the clock of Redis, and offsets."""
+        with self._lock:
+            return list(self._lags.get(group, ()))
+
+    def events(self, group: str) -> list[Event]:
+        """The last events, the oldest first."""
+        return last_events(self.client, group, EVENTS)
+
+    def _read(self, group: str) -> Look:
+        state, trouble = self._with_ends(read_group(self.client, group))
+        poison = OperatorVerbs.of_group(self.client, group).poison
+        failing = poison.failing()
+        top = top_view(group, state, last_batches(self.client, group, BATCHES), failing)
+        if top.lag is not None:
+            self._lags.setdefault(group, deque(maxlen=POINTS)).append((state.now_ms, top.lag))
+        return Look(top, state, failing, poison.strikes(), trouble)
+
+    def _with_ends(self, state: GroupState) -> tuple[GroupState, str]:
+        if self.ends_of is None:
+            return state, ""
+        try:
+            return with_ends(state, self.ends_of(state.segments)), ""
+        except TimeoutError:
+            return state, f"Kafka does not answer within {PATIENCE_S:g} s"
+        except CoopKafkaError as error:
+            return state, error.headline

@@ -1,0 +1,1 @@
+"""Values that everybody uses: ranges, ids, topics and partitions, hashes, clocks, verdicts. Pure."""

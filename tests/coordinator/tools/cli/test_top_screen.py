@@ -1,0 +1,166 @@
+"""The screen of `coop-kafka top`, key by key; `test_lane_commands.py` runs it on a terminal, with a real Redis."""
+
+import asyncio
+import os
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import groupby
+
+import pytest
+
+from broker_jars import ROOT
+from coordinator.errors import RedisUnavailableError
+from coordinator.redis.group_state import Event, GroupState
+from coordinator.tools.cli.top_screen import Seen, TopScreen
+from coordinator.tools.operations.top_view import top_view
+from coordinator.values.subscription import TopicPartition
+from watched_groups import END, FAILING, HOSTS, ORDERS, OWNED, POSITIONS, SLOW, begun, lanes
+
+SIZE, PICTURE = (130, 40), ROOT / "docs" / "top.svg"
+BILLS = TopicPartition("bills", 3)
+AT_MS = 1_795_000_000_000
+STATE = GroupState(
+    now_ms=AT_MS,
+    meta={"nonce": "aa", "protocol": "grouped 1", "generation": "1"},
+    leases_ms=dict.fromkeys(HOSTS, AT_MS + 9_000),
+    members={member: {"host": host} for member, host in HOSTS.items()},
+    topics={},
+    segments={ORDERS: tuple(sorted(POSITIONS.items())), BILLS: tuple((hashes, 5) for hashes in OWNED.values())},
+    owners={ORDERS: tuple((hashes, "aa.1", member) for member, hashes in OWNED.items())},
+    stable={ORDERS: 3_200, BILLS: 5},
+    ends={ORDERS: END, BILLS: 105},
+    ends_ms={"orders": AT_MS - 2_000, "bills": AT_MS},
+    assignment={member: {ORDERS: (hashes,)} for member, hashes in OWNED.items()},
+    lanes={member: lanes(member) for member in HOSTS},
+    working={member: begun(member) for member in HOSTS},
+)
+EVENTS = (
+    Event(f"{AT_MS - 3_000}-0", "plan", "m-3f1c", "generation 1 by grouped 1 for 3 members"),
+    Event(f"{AT_MS - 2_000}-0", "assigned", "m-3f1c", "lane epoch aa.1"),
+)
+
+
+def look(state: GroupState = STATE) -> Seen:
+    return Seen(top_view("orders-to-lake", state, (), FAILING), state, FAILING, EVENTS)
+
+
+def screens(*keys: str, looks: Callable[[], Seen] = look, size: tuple[int, int] = SIZE) -> list[str]:
+    """The screen as text at the start and after each key; the last one is also the picture of the docs, if wanted."""
+    app, drawn = TopScreen(looks, 3_600.0), []
+
+    async def pressed() -> None:
+        async with app.run_test(size=size) as pilot:
+            for key in ("", *keys):
+                await pilot.press(*([key] if key else []))
+                await app.workers.wait_for_complete()
+                await pilot.pause()
+                drawn.append(app.export_screenshot())
+
+    asyncio.run(pressed())
+    if os.environ.get("COOP_SCREENSHOTS") and not keys and looks is look and size == SIZE:
+        PICTURE.write_text(re.sub(r"@font-face {.*?}\n", "", drawn[-1], flags=re.DOTALL), encoding="utf-8")
+    return [text_of(picture) for picture in drawn]
+
+
+def text_of(picture: str) -> str:
+    """The lines of a screen that was saved as SVG."""
+    pieces = [
+        (float(t.attrib["y"]), float(t.attrib["x"]), "".join(t.itertext()).replace("\u00a0", " "))
+        for t in ET.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")
+        if "y" in t.attrib and t.attrib.get("class", "").rpartition("-")[2] != "title"
+    ]
+    return "\n".join("".join(text for *_, text in line).rstrip() for _, line in groupby(sorted(pieces), lambda p: p[0]))
+
+
+def cells(screen: str, number: int = 0) -> list[list[str]]:
+    """The rows of the table, as words."""
+    lines = screen.splitlines()
+    first = next(n for n, line in enumerate(lines) if line.lstrip().startswith("PARTITION"))
+    rows = [line.split() for line in lines[first + 1 :]]
+    return rows[: next(n for n, row in enumerate(rows) if not row or row[0].startswith("\u2500"))]
+
+
+def test_it_begins_with_the_lane_that_is_worst_and_its_partition() -> None:
+    (screen,) = screens()
+    assert screen.splitlines()[0] == (
+        "Group 'orders-to-lake': Stable, 3 members, lag 5,900 (log ends seen 2 s ago), 1 key tried again, 1 parked"
+    )
+    assert "orders-0  stable 3,200  end 9,000  lag 5,800   m-3f1c  m-8a20  m-c4d7" in screen
+    plane = [line for line in screen.splitlines() if line.startswith("\u2588\u2588")]
+    assert len(plane) == 11
+    behind = [line.count("\u2588") for line in plane]
+    assert behind.count(min(behind)) == 1, "the slow lane"
+    assert cells(screen)[0] == ["orders-0", str(SLOW), "m-3f1c", "58", "290", "6.6", "9", "150", "40", "budget"]
+
+
+def test_a_terminal_cannot_misread_names_of_others() -> None:
+    evil = "\x1b[31m[red]evil\n"
+    lines = {evil: lanes("m-3f1c")}
+    state = replace(STATE, lanes=lines, leases_ms={evil: AT_MS + 9_000}, members={evil: {}})
+    seen = replace(look(state), events=(Event(f"{AT_MS}-0", "plan", evil, evil),))
+    (screen,) = screens(looks=lambda: seen)
+    assert screen.count(r"\x1b[31m[red]evil\n") == 2 + len(lines[evil])
+
+
+def test_the_picture_of_the_docs_is_this_screen() -> None:
+    (screen,) = screens()
+    assert text_of(PICTURE.read_text("utf-8")) == screen
+
+
+def test_tab_shows_partitions__enter_the_lanes_of_one__escape_all() -> None:
+    _, partitions, down, entered, everything = screens("tab", "down", "enter", "escape")
+    assert cells(partitions) == [
+        ["orders-0", "5,800", "3,200", "9,000", "8", "11", "3"],
+        ["bills-3", "100", "5", "105", "0", "3", "0"],
+    ]
+    assert "bills-3  stable 5  end 105  lag 100" in down, "the plane of the row under the cursor"
+    assert cells(entered) == [], "no member is at its lanes"
+    assert len(cells(everything)) == len(POSITIONS)
+
+
+def test_s_sorts_by_one_column_after_the_other() -> None:
+    first, by_lag, *_, last = screens("s", "s", "s", "s", "s", "s", "s")
+    assert cells(first)[0][1] == str(SLOW)
+    assert "LAG \u25bc" in by_lag
+    assert cells(by_lag)[0][3] == max((row[3] for row in cells(by_lag)), key=int)
+    assert cells(last) == cells(first)
+
+
+def test_a_filter_leaves_the_rows_with_its_words() -> None:
+    *_, filtered = screens("/", "8", "A", "2", "0", "enter")
+    assert {row[2] for row in cells(filtered)} == {"m-8a20"}
+
+
+def test_a_server_that_does_not_answer_is_a_red_line_and_the_last_look_stays() -> None:
+    answers = iter([look()])
+
+    def looks() -> Seen:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise RedisUnavailableError("Redis does not answer", "look at it") from None
+
+    app = TopScreen(looks, 3_600.0)
+
+    async def pressed() -> str:
+        async with app.run_test(size=SIZE) as pilot:
+            app.look_again()
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            return text_of(app.export_screenshot())
+
+    screen = asyncio.run(pressed())
+    assert "REDIS_UNAVAILABLE: Redis does not answer" in screen
+    assert len(cells(screen)) == len(POSITIONS)
+
+
+def test_a_group_without_lanes_at_work_begins_with_its_partitions() -> None:
+    (screen,) = screens(looks=lambda: look(replace(STATE, lanes={}, working={})))
+    assert [row[0] for row in cells(screen)] == ["orders-0", "bills-3"]
+
+
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (250, 60)])
+def test_any_terminal_is_large_enough(size: tuple[int, int]) -> None:
+    assert "Group 'orders-to-lake'" in screens("tab", "down", size=size)[0]
