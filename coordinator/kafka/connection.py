@@ -48,7 +48,7 @@ FIRST_CONTACT_MS = 60_000
 BOOTSTRAP_MS = 5_000
 """The longest attempt to connect, unless `bootstrap_timeout_ms` is set."""
 
-NEXT_SERVER_MS = 3_000
+NEXT_SERVER_MS = 1_000
 """An attempt with one of several bootstrap servers: it may be frozen. Each later attempt gets as much more."""
 
 REQUEST_MS = 10_000

@@ -164,6 +164,10 @@ class KafkaLog:
             beginnings = {tp: at.offset for tp, at in found[EARLIEST].items()}
         return {tp: Bounds(beginnings[tp], *found[LATEST][tp]) for tp in wanted if tp not in missing}
 
+    def leader(self, tp: TopicPartition) -> int:
+        """The id of the broker that leads a partition, by the last answer."""
+        return self._connection.ask(f"the leader of {tp}", lambda session: session.leaders[tp])
+
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The end, in each current log, of the records of that leader epoch and of older ones (OffsetForLeaderEpoch).
 

@@ -80,9 +80,9 @@ FAULTS = (
         "a task takes an open transaction for a cut log",
         (
             Edit(
-                "spark_coop_source/fetch/fetch.py",
-                'everything = {**self._settings.kafka, "isolation_level": "read_uncommitted"}',
-                "everything = dict(self._settings.kafka)",
+                "spark_coop_source/fetch/looks.py",
+                'everything = {**kafka, "isolation_level": "read_uncommitted"}',
+                "everything = dict(kafka)",
             ),
         ),
         ("tests/spark_coop_source/fetch/test_lost_records.py",),
