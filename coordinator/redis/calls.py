@@ -6,7 +6,7 @@ Redis TIME decides leases. A simulation passes its own time as `now`.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges, event_text
 from coordinator.assignment.settings import LONGEST_DELAY_MS, GroupSettings
@@ -14,7 +14,9 @@ from coordinator.progress.ownership import Owned
 from coordinator.redis.client import RedisClient, Reply
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.redis.replies import NO_MEMBER, Answer, Caller, Seen
+from coordinator.redis.verb import Verb
 from coordinator.values.ranges import HashRange, offsets_of
+from coordinator.values.subscription import TopicPartition
 
 T = TypeVar("T")
 MOST_EVENTS = 1_000
@@ -60,11 +62,28 @@ class ScriptCalls:
             seconds, microseconds = redis.time()
         return seconds * 1_000 + microseconds // 1_000
 
-    def run(self, verb: str, keys: Sequence[str], *args: str, caller: Caller = NO_MEMBER) -> Reply:
-        """The named fields of a script's reply. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
+    def run(self, verb: Verb[T], caller: Caller = NO_MEMBER, tp: TopicPartition | None = None, **given: Any) -> T:
+        """Run a verb with its lists of keys and its arguments. Raises a `Verdict`, `StoreError`, `StateFormatError`."""
+        return verb.reply(self._reply(verb, caller, tp, given))
+
+    def ask(
+        self, verb: Verb[T], caller: Caller = NO_MEMBER, tp: TopicPartition | None = None, **given: Any
+    ) -> Answer[T]:
+        """The same, with the state that the answer comes from."""
+        reply = self._reply(verb, caller, tp, given)
+        return answer(reply, verb.reply(reply))
+
+    def _reply(self, verb: Verb[T], caller: Caller, tp: TopicPartition | None, given: Mapping[str, Any]) -> Reply:
+        argument = verb.argument(self._call(caller), given)
+        return self.client.run(verb.name, verb.keys_of(self.keys, caller.member, tp, given), [argument])
+
+    def _call(self, caller: Caller) -> dict[str, str]:
         now = str(self._now()) if self._now else ""
-        call = asdict(caller) | {"now": now} | {name: str(ms) for name, ms in self._times.items()}
-        return self.client.run(verb, keys, [json.dumps(call), *args])
+        return asdict(caller) | {"now": now} | {name: str(ms) for name, ms in self._times.items()}
+
+    def positional(self, verb: str, keys: Sequence[str], *args: str, caller: Caller = NO_MEMBER) -> Reply:
+        """The named fields of the reply of a script that is not declared yet."""
+        return self.client.run(verb, keys, [json.dumps(self._call(caller)), *args])
 
     def hash(self, key: str) -> dict[str, str]:
         """All fields of a hash."""
@@ -98,7 +117,7 @@ class ScriptCalls:
 
     def add(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
         """Add an entry to a stream of the group that keeps about `most` entries."""
-        self.run("append", [self.keys.meta, stream], str(most), *flat(fields))
+        self.positional("append", [self.keys.meta, stream], str(most), *flat(fields))
 
 
 def flat(fields: Mapping[str, str]) -> list[str]:

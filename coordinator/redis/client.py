@@ -37,6 +37,7 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
 
 
 SHARED = (
+    "names",
     "damage",
     "failing",
     "arguments",

@@ -199,7 +199,7 @@ class CommitVerbs:
         keys += [k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic), k.end(tp.topic)]
         what = [str(standing.reset), tp.topic, standing.topic_ids.get(tp.topic, "-"), str(tp.partition)]
         texts = owned_text(lanes), " ".join(map(str, offsets)), str(most), standing.reads_of(tp), standing.batch
-        reply = self._calls.run("commit_ranges", keys, *what, *texts, caller=caller)
+        reply = self._calls.positional("commit_ranges", keys, *what, *texts, caller=caller)
         stable, held, repeated, reach = (int(reply[name]) for name in ("stable", "held", "repeated", "reach"))
         outcome = Outcome(reply["outcome"], stable, held, repeated, owned_of(reply["refused"]), reach)
         unreported = [x.hashes for x in outcome.refused if (tp, x) not in self._fenced]
@@ -222,7 +222,7 @@ class CommitVerbs:
         ]
         what = str(tp.partition), wanted.worker, str(wanted.offsets), state, str(lease_ms)
         where = owned_text(wanted.lanes), standing.reach(tp, wanted.lanes)
-        reply = self._calls.run("reserve", keys, *what, *where, caller=caller)
+        reply = self._calls.positional("reserve", keys, *what, *where, caller=caller)
         return Turn(int(reply["stable"]), reply["turn"], reply["who"])
 
 

@@ -33,7 +33,7 @@ class RedisMembers:
         pinned = assignment_text(joining.pinned) if joining.pinned else ""
         policies = joining.filter, joining.ordering, joining.next_nonce, joining.role, joining.joined_at
         args = joined_nonce, joining.alone_as, targets, pinned, *policies, *flat(joining.shown)
-        reply = self.calls.run("join", keys, *args, caller=caller)
+        reply = self.calls.positional("join", keys, *args, caller=caller)
         return answer(reply, Admitted(_targets(reply["targets"]), reply["joined_at"]))
 
     @sound
@@ -41,7 +41,7 @@ class RedisMembers:
         k = self.calls.keys
         own = (k.meta, k.leases, k.member(caller.member), k.batches)
         keys = [*own, *(x for x in k.all(self._placed()) if x not in own)]
-        return answer(self.calls.run("heartbeat", keys, "1" if reading else "", caller=caller), None)
+        return answer(self.calls.positional("heartbeat", keys, "1" if reading else "", caller=caller), None)
 
     @sound
     def forget(self, caller: Caller, topics: Collection[str]) -> Answer[tuple[TopicPartition, ...]]:
@@ -52,14 +52,14 @@ class RedisMembers:
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.events, k.strikes, k.growth, k.failing]
         keys += [*map(k.member, members), *(name for names in of_topics.values() for name in names)]
         texts = (f"{topic} {len(names)}" for topic, names in of_topics.items())
-        reply = self.calls.run("forget", keys, " ".join(members), *texts, caller=caller)
+        reply = self.calls.positional("forget", keys, " ".join(members), *texts, caller=caller)
         return answer(reply, tuple(tp for tp in placed if tp.topic in reply["forgotten"]))
 
     @sound
     def look(self, caller: Caller) -> Answer[Look]:
         k = self.calls.keys
         keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.leaving, k.topics, k.policy, k.assignment]
-        reply = self.calls.run("look", [*keys, k.targets, k.growth, k.standbys], caller=caller)
+        reply = self.calls.positional("look", [*keys, k.targets, k.growth, k.standbys], caller=caller)
         look = Look(
             generation=int(reply["generation"]),
             mine=ranges_of(reply["mine"]),
@@ -102,14 +102,14 @@ class RedisMembers:
         fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving]
         entries = flat({member: assignment_text(ranges) for member, ranges in assignment.items()})
         keys, made_by = [*fixed, k.topics, k.policy, k.assignment, k.standbys], (occasion, protocol, failure)
-        reply = self.calls.run("assign", keys, *made_by, *entries, caller=caller)
+        reply = self.calls.positional("assign", keys, *made_by, *entries, caller=caller)
         return answer(reply, int(reply["generation"]))
 
     def release(self, caller: Caller, ranges: Ranges) -> Answer[int]:
         k = self.calls.keys
         fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.assignment]
         keys = [*fixed, *map(k.owners, ranges)]
-        reply = self.calls.run("release", keys, *map(ranges_text, ranges.values()), caller=caller)
+        reply = self.calls.positional("release", keys, *map(ranges_text, ranges.values()), caller=caller)
         return answer(reply, int(reply["released"]))
 
     def leave(self, caller: Caller, unconfirmed: Ranges, leaving: Leaving = LATER) -> int:
@@ -118,7 +118,7 @@ class RedisMembers:
         keys = [*fixed, k.working, *map(k.owners, unconfirmed)]
         wait = "" if leaving.within_ms is None else str(leaving.within_ms)
         texts = map(ranges_text, unconfirmed.values())
-        return int(self.calls.run("leave", keys, wait, leaving.writers, *texts, caller=caller)["kept"])
+        return int(self.calls.positional("leave", keys, wait, leaving.writers, *texts, caller=caller)["kept"])
 
     def finish(self, caller: Caller, targets: Offsets, pinned: Ranges = NO_RANGES) -> Answer[bool]:
         k = self.calls.keys
@@ -126,7 +126,7 @@ class RedisMembers:
         keys = [k.meta, k.leases, k.member(caller.member), k.leaving, k.strikes, k.failing, *progress]
         named = {tp: f" {ranges_text(hashes)}" for tp, hashes in pinned.items()}
         texts = (f"{tp.topic} {tp.partition} {target}{named.get(tp, '')}" for tp, target in targets.items())
-        reply = self.calls.run("finish", keys, *texts, caller=caller)
+        reply = self.calls.positional("finish", keys, *texts, caller=caller)
         return answer(reply, bool(reply["finished"]))
 
     def _placed(self) -> list[TopicPartition]:

@@ -11,6 +11,7 @@ from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.keys import GROUPS
 from coordinator.redis.poison import RedisPoison
 from coordinator.redis.policies import KEPT_MS, RedisPolicies
+from coordinator.redis.positions import STATUS
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 
@@ -42,7 +43,7 @@ class OperatorVerbs:
 
     def check(self) -> None:
         """Raise `Lost` if the state cannot be trusted: after a restart, until a member has recovered the group."""
-        self.calls.run("status", [self.calls.keys.meta, self.calls.keys.topics])
+        self.calls.run(STATUS)
 
     def reset(
         self,
@@ -70,13 +71,13 @@ class OperatorVerbs:
             f"{tp.topic} {topics[tp.topic]} {tp.partition} {'-' if position is None else position}"
             for tp, position in positions.items()
         )
-        self.calls.run("reset", [*fixed, *per_partition], nonce, str(epoch), str(since), why, *moves)
+        self.calls.positional("reset", [*fixed, *per_partition], nonce, str(epoch), str(since), why, *moves)
 
     def drain(self, members: Iterable[str], why: str) -> tuple[int, int]:
         """Make these working members standbys. Their number, and that of the others; without others, none of them."""
         k = self.calls.keys
         keys = [k.meta, k.leases, k.events, k.batches, k.leaving, k.assignment, k.standbys]
-        reply = self.calls.run("drain", keys, why, *members)
+        reply = self.calls.positional("drain", keys, why, *members)
         return int(reply["drained"]), int(reply["others"])
 
     def exists(self) -> bool:
@@ -98,7 +99,7 @@ class OperatorVerbs:
         per_partition = (key for tp in places for key in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
         ics = json.dumps([" ".join(map(str, above)) for _, above in places.values()])
         texts = (f"{tp.topic} {topics[tp.topic]} {tp.partition} {at}" for tp, (at, _) in places.items())
-        reply = calls.run("found", [k.meta, k.topics, k.events, *per_partition], nonce, why, ics, *texts)
+        reply = calls.positional("found", [k.meta, k.topics, k.events, *per_partition], nonce, why, ics, *texts)
         calls.list_group()
         return bool(int(reply["founded"]))
 
@@ -116,12 +117,12 @@ class OperatorVerbs:
     def _delete(self, names: Iterable[str], what: str) -> int:
         k = self.calls.keys
         keys = [k.meta, k.leases, *sorted({*names} - {k.meta, k.leases})]
-        return int(self.calls.run("delete", keys, what)["keys"])
+        return int(self.calls.positional("delete", keys, what)["keys"])
 
     def copied(self, wanted: Callable[[str], bool]) -> dict[str, dict[str, str]]:
         """The `wanted` hashes of the group, at one moment. Their names leave out the prefix of the group."""
         names = [name for name in self.names() if wanted(self._short(name))]
-        found = self.calls.run("copy", names)["hashes"] if names else []
+        found = self.calls.positional("copy", names)["hashes"] if names else []
         return dict(zip(map(self._short, names), map(pairs, found), strict=True))
 
     def restore(self, hashes: Mapping[str, Mapping[str, str]], why: str) -> None:
@@ -131,7 +132,7 @@ class OperatorVerbs:
         others = [name for name in self.names() if name not in fixed]
         keys = [k.prefix + name for name in hashes]
         texts = (json.dumps(flat(of_one)) for of_one in hashes.values())
-        self.calls.run("restore", [*fixed, *others, *keys], why, str(len(keys)), str(KEPT_MS), *texts)
+        self.calls.positional("restore", [*fixed, *others, *keys], why, str(len(keys)), str(KEPT_MS), *texts)
         self.calls.list_group()
 
     def _short(self, name: str) -> str:

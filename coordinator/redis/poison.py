@@ -9,6 +9,10 @@ from coordinator.progress.ownership import Ownership
 from coordinator.redis.calls import ScriptCalls, answer, flat, owned_text
 from coordinator.redis.errors import sound
 from coordinator.redis.replies import Answer, Caller
+from coordinator.redis.verb import nothing, verb
+
+_WORKING = verb("working", "meta leases member working", "slices", nothing)
+_STRIKE = verb("strike", "meta leases batches events working strikes", "member", nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +25,10 @@ class RedisPoison:
         return frozenset(self.calls.hash(self.calls.keys.working))
 
     def working(self, caller: Caller, text: str) -> Answer[None]:
-        k = self.calls.keys
-        keys = [k.meta, k.leases, k.member(caller.member), k.working]
-        return answer(self.calls.run("working", keys, text, caller=caller), None)
+        return self.calls.ask(_WORKING, caller, slices=text)
 
     def strike(self, member: str) -> None:
-        k = self.calls.keys
-        self.calls.run("strike", [k.meta, k.leases, k.batches, k.events, k.working, k.strikes], member)
+        self.calls.run(_STRIKE, member=member)
 
     @sound
     def strikes(self) -> tuple[Strike, ...]:
@@ -37,7 +38,7 @@ class RedisPoison:
     def forgive(self, strikes: Sequence[Strike], why: str = "") -> int:
         k = self.calls.keys
         fields = flat({s.field: "" for s in strikes})
-        return int(self.calls.run("forgive", [k.meta, k.events, k.strikes], why, *fields)["forgiven"])
+        return int(self.calls.positional("forgive", [k.meta, k.events, k.strikes], why, *fields)["forgiven"])
 
     @sound
     def failing(self) -> tuple[FailingRecord, ...]:
@@ -47,9 +48,9 @@ class RedisPoison:
     def resume(self, records: Sequence[FailingRecord], why: str = "") -> int:
         k = self.calls.keys
         fields = flat({record.field: record.text for record in records})
-        return int(self.calls.run("forgive", [k.meta, k.events, k.failing], why, *fields)["forgiven"])
+        return int(self.calls.positional("forgive", [k.meta, k.events, k.failing], why, *fields)["forgiven"])
 
     def abandon(self, caller: Caller, ranges: Ownership) -> Answer[None]:
         k = self.calls.keys
         keys = [k.meta, k.leases, k.member(caller.member), k.events, *map(k.owners, ranges)]
-        return answer(self.calls.run("abandon", keys, *map(owned_text, ranges.values()), caller=caller), None)
+        return answer(self.calls.positional("abandon", keys, *map(owned_text, ranges.values()), caller=caller), None)

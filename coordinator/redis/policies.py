@@ -30,7 +30,7 @@ class RedisPolicies:
         `version`: empty without a topic of policies, `-` if it may not be read.
         """
         k, fields = self.calls.keys, policy.fields if version else {}
-        self.calls.run("copy_policies", [k.meta, k.policy, k.events], version, *flat(fields))
+        self.calls.positional("copy_policies", [k.meta, k.policy, k.events], version, *flat(fields))
 
     def adopt(self, other: "RedisPolicies") -> None:
         """Set the policies that the other group sets and this one does not, without copies of the cluster's."""
@@ -54,5 +54,5 @@ class RedisPolicies:
 
     def _set(self, changes: Mapping[str, str]) -> Policy:
         k = self.calls.keys
-        reply = self.calls.run("policy", [k.meta, k.policy, k.events], str(KEPT_MS), *flat(changes))
+        reply = self.calls.positional("policy", [k.meta, k.policy, k.events], str(KEPT_MS), *flat(changes))
         return policy_of(pairs(reply["policies"]))

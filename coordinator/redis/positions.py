@@ -16,13 +16,22 @@ from coordinator.progress.ownership import Fact, Facts, asked_of, coalesced, not
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs
+from coordinator.redis.client import Reply
 from coordinator.redis.errors import sound
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.group_texts import offsets_at
 from coordinator.redis.ports import NO_EXTENTS, Offsets, Proof
 from coordinator.redis.replies import Acquired, Answer, Authorized, Caller, HandedOut, Moved, Sealed, Status
+from coordinator.redis.verb import verb
 from coordinator.values.ranges import WHOLE, HashRange, offsets_of
 from coordinator.values.subscription import Topic, TopicPartition
+
+
+def _status(reply: Reply) -> Status:
+    return Status(int(reply["reset"]), _topics(reply["topics"]), reply["founding"])
+
+
+STATUS = verb("status", "meta topics", "", _status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +45,7 @@ class RedisPositions:
 
     @sound
     def status(self) -> Status:
-        k = self.calls.keys
-        reply = self.calls.run("status", [k.meta, k.topics])
-        return Status(int(reply["reset"]), _topics(reply["topics"]), reply["founding"])
+        return self.calls.run(STATUS)
 
     @sound
     def create(
@@ -55,7 +62,7 @@ class RedisPositions:
         keys = [k.meta, k.topics, k.events, k.growth, *per_partition, k.proofs]
         counts = "".join(f"{name} {topics[name].count};" for name in dict.fromkeys(tp.topic for tp in positions))
         args, known = (nonce, str(grace_ms), counts, *_placed(topics, positions)), Caller(founding=founding)
-        reply = self.calls.run("create_positions", keys, *args, caller=known)
+        reply = self.calls.positional("create_positions", keys, *args, caller=known)
         self.calls.list_group()
         return answer(reply, int(reply["placed"]))
 
@@ -64,7 +71,7 @@ class RedisPositions:
         k = self.calls.keys
         per_partition = (x for tp in wanted for x in (k.owners(tp), k.segments(tp), k.ics(tp)))
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.topics, k.batches, *per_partition]
-        reply = self.calls.run(
+        reply = self.calls.positional(
             "acquire", keys, *(_wanted(tp, hashes, one) for tp, hashes in wanted.items()), caller=caller
         )
         ownership, progress, whole = {}, {}, {}
@@ -82,7 +89,7 @@ class RedisPositions:
         per_partition = (x for tp in ends for x in (k.segments(tp), k.ics(tp), k.handed(tp)))
         keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.topics, k.events, k.policy, *per_partition]
         args = (str(most), str(size), *map(str, ends.values()))
-        reply = self.calls.run("hand_out", keys, *args, caller=caller)
+        reply = self.calls.positional("hand_out", keys, *args, caller=caller)
         ids = {topic: known.id for topic, known in _topics(reply["topics"]).items()}
         positions = {tp: int(text) for tp, text in zip(ends, reply["positions"], strict=True) if text}
         reach = {tp: int(text) for tp, text in zip(ends, reply["reach"], strict=True) if text}
@@ -99,7 +106,7 @@ class RedisPositions:
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *map(k.owners, partitions)]
         lanes = (f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} {owned_text(asked[tp])}" for tp in partitions)
         args = str(end.reset), end.digest, "1" * replayed, "1" * as_planned, *lanes
-        reply = self.calls.run("authorize", keys, *args, caller=caller)
+        reply = self.calls.positional("authorize", keys, *args, caller=caller)
         held = zip(partitions, reply["owned"].split("\n"), strict=False)
         owned = {tp: asked[tp] if text == "all" else owned_of(text) for tp, text in held}
         fewer = [tp for tp in owned if owned[tp] is not asked[tp]]
@@ -114,7 +121,7 @@ class RedisPositions:
         keys = [k.meta, k.leases, k.member(caller.member), k.failing, k.events, *map(k.owners, partitions)]
         where = "".join(f"{tp.topic} {tp.partition};" for tp in partitions)
         records = flat({record.field: record.text for record in failing})
-        reply = self.calls.run(
+        reply = self.calls.positional(
             "seal", keys, digest, text_of(ends), where, str(self.calls.delay_ms), *records, caller=caller
         )
         return answer(reply, bool(reply["sealed"]))
@@ -132,7 +139,7 @@ class RedisPositions:
         k = self.calls.keys
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *self._progress_keys(facts)]
         args = str(offset.reset), digest, *_fact_texts(offset, facts)
-        reply = self.calls.run("commit", keys, *args, caller=caller)
+        reply = self.calls.positional("commit", keys, *args, caller=caller)
         refused = {tp: _facts(text) for tp, text in zip(facts, reply["refused"].split("\n"), strict=False) if text}
         self.calls.fence("a commit", caller, {tp: union(f.hashes for f in of_tp) for tp, of_tp in refused.items()})
         return answer(reply, Moved(refused, exactly=bool(reply["exactly"]), unread=bool(reply["unread"])))
@@ -144,7 +151,7 @@ class RedisPositions:
         epochs = " ".join(str(offset.leader_epochs.get(tp, "-")) for tp in facts)
         keys = [k.meta, k.topics, *per_partition]
         known = Caller(founding=offset.founding)
-        self.calls.run("claim", keys, str(offset.reset), epochs, *_fact_texts(offset, fewer), caller=known)
+        self.calls.positional("claim", keys, str(offset.reset), epochs, *_fact_texts(offset, fewer), caller=known)
 
     def recreate(
         self, topics: Mapping[str, Topic], positions: Offsets, extents: Mapping[TopicPartition, str] = NO_EXTENTS
@@ -154,7 +161,7 @@ class RedisPositions:
         for tp in positions:
             keys += [*self._progress_keys((tp,)), k.end(tp.topic), k.epoch(tp.topic), k.reserved(tp)]
         texts = json.dumps([extents.get(tp, "") for tp in positions])
-        self.calls.run("recreate", keys, texts, *_placed(topics, positions))
+        self.calls.positional("recreate", keys, texts, *_placed(topics, positions))
 
     def recover(
         self,
@@ -175,7 +182,7 @@ class RedisPositions:
         parts = {f"{tp.topic} {tp.partition}": _parts_text(of) for tp, of in proven.items() if isinstance(of, tuple)}
         whole = {tp: position if isinstance(position, int) else None for tp, position in proven.items()}
         args = nonce, why, str(reset), grew, policies, json.dumps(parts)
-        return "waits" in self.calls.run("recover", keys, *args, *_placed(topics, whole), caller=caller)
+        return "waits" in self.calls.positional("recover", keys, *args, *_placed(topics, whole), caller=caller)
 
     @sound
     def reset_epoch(self) -> int:
@@ -197,7 +204,7 @@ class RedisPositions:
             fields[k.end(tp.topic)][str(tp.partition)] = str(end)
         for tp, text in extents.items():
             fields[k.epoch(tp.topic)][str(tp.partition)] = text
-        self.calls.run("show", [k.meta, *fields], *(json.dumps(flat(texts)) for texts in fields.values()))
+        self.calls.positional("show", [k.meta, *fields], *(json.dumps(flat(texts)) for texts in fields.values()))
 
     @sound
     def positions(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Segments]:
@@ -218,7 +225,7 @@ class RedisPositions:
 
     def grow(self, growths: Sequence[Growth]) -> None:
         k = self.calls.keys
-        self.calls.run("grow", [k.meta, k.growth, k.events], *(x for g in growths for x in (g.field, g.value)))
+        self.calls.positional("grow", [k.meta, k.growth, k.events], *(x for g in growths for x in (g.field, g.value)))
 
     def _progress_keys(self, partitions: Iterable[TopicPartition]) -> list[str]:
         k = self.calls.keys

@@ -4,15 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.redis.calls import ScriptCalls, answer
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.errors import sound
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.lane_lines import BatchLine, LaneLine, lines_text
 from coordinator.redis.replies import Answer, Caller
+from coordinator.redis.verb import nothing, verb
 
 MOST_BATCHES = 1_000
 """The number of batches in the history, of all members together, roughly."""
+_REPORT = verb("report", "meta leases member lanes", "lines slow_percent", nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +30,7 @@ class RedisReports:
         self.calls.add(self.calls.keys.history, MOST_BATCHES, line.fields)
 
     def lanes(self, caller: Caller, lines: Sequence[LaneLine], slow_percent: int) -> Answer[None]:
-        k = self.calls.keys
-        keys, args = [k.meta, k.leases, k.member(caller.member), k.lanes], (lines_text(lines), str(slow_percent))
-        return answer(self.calls.run("report", keys, *args, caller=caller), None)
+        return self.calls.ask(_REPORT, caller, lines=lines_text(lines), slow_percent=str(slow_percent))
 
 
 @sound

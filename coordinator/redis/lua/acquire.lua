@@ -5,7 +5,7 @@
 -- Reply reset, topics as HGETALL, and of each partition: owned "lo-hi epoch;...", segments and ics as HGETALL
 --   segments: all if the partition has ICs, else those of owned ranges (rule: owner-reads-own-segments)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, events, leases, ownership, prelude, progress
+-- Uses damage, events, leases, names, ownership, prelude, progress
 local bad = lost() or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
 if bad then return bad end
 grant_grace(KEYS[2])

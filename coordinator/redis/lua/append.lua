@@ -2,7 +2,7 @@
 -- KEYS meta stream
 -- ARGV[2] approximate number of entries that the stream keeps, ARGV[3..] field value ...
 -- Reply {OK} alone | SCHEMA
--- Uses damage, prelude
+-- Uses damage, names, prelude
 if redis.call('HGET', META, 'schema') ~= SCHEMA then return other_schema() or { 'OK' } end
 check_kinds()
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], '*', unpack(ARGV, 3))

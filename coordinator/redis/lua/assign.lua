@@ -3,7 +3,7 @@
 -- ARGV[2] its occasion, ARGV[3] protocol, ARGV[4] the error of its assignor ("" if it did not fail),
 --   ARGV[5..] member JSON-of-its-ranges ...
 -- Reply generation, 0 if the occasion has passed | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses events, leases, prelude
+-- Uses events, leases, names, prelude
 local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 grant_grace(KEYS[2])

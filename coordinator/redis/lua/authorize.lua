@@ -10,7 +10,7 @@
 --   planned: 1 if ARGV[5] is and the batch has a seal now, else ""
 --   unknown: 1 if Redis does not know whether an earlier life sealed it, else "" (rule: unknown-is-beginning)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, leases, prelude, progress, slices
+-- Uses arguments, damage, leases, names, prelude, progress, slices
 local bad = lost() or before_reset(ARGV[2]) or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
 if bad then return bad end
 local verdicts, ids, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]

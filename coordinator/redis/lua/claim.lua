@@ -5,7 +5,7 @@
 -- ARGV[2] reset epoch of the offset, ARGV[3] "3 - ..." leader epochs of the facts, one for each partition, "-" if unknown,
 --   ARGV[4..] "topic id partition lo-hi position[,first-last...] ;..." of each partition
 -- Reply OK | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, leader_epochs, prelude, progress
+-- Uses arguments, damage, leader_epochs, names, prelude, progress
 local bad = lost() or before_reset(ARGV[2])
 if bad then return bad end
 if redis.call('HGET', META, 'reset_epoch') ~= ARGV[2] then return reply() end

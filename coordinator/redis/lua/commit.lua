@@ -9,7 +9,7 @@
 --   exactly: 1 if each position is now that of its fact, and the segments have no individual commit, else ""
 --   unread: 1 if positions would move but the member never authorised this batch (rule: unread-batch), else ""
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, leases, prelude, progress, slices
+-- Uses arguments, damage, leases, names, prelude, progress, slices
 local bad = lost() or before_reset(ARGV[2]) or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]

@@ -12,7 +12,7 @@
 --   BEYOND: no lane of the call has read the offsets from `reach` on; a commit of them would lose records
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Of a pinned member, only the ICs in the hashes that it names count: no assignment ever moves the others.
--- Uses damage, events, leases, pinned, policies, prelude, progress
+-- Uses damage, events, leases, names, pinned, policies, prelude, progress
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
 local keys = { owners = KEYS[6], segments = KEYS[7], ics = KEYS[8], stable = KEYS[9] }

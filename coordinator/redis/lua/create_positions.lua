@@ -7,7 +7,7 @@
 --   ARGV[4] "topic count;..." partitions of each topic in Kafka,
 --   ARGV[5..] "topic id count partition position" of each partition
 -- Reply placed: number of partitions with new positions | RECOVERING | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, events, founding, leases, prelude
+-- Uses arguments, damage, events, founding, leases, names, prelude
 local places, in_kafka = positions_of_arguments(5), {}
 for topic, count in string.gmatch(ARGV[4], '([^;%s]+) (%d+);') do in_kafka[topic] = count end
 

@@ -4,7 +4,7 @@
 -- ARGV[2] why, ARGV[3..] members
 -- Reply drained: number of members that are standbys now, others: number of the other working members
 --   | RECOVERING | ABSENT | LOST | SCHEMA
--- Uses events, leases, prelude
+-- Uses events, leases, names, prelude
 local bad = lost() or recovering()
 if bad then return bad end
 local keys = { leases = KEYS[2], batches = KEYS[4], leaving = KEYS[5], standbys = KEYS[7] }

@@ -4,7 +4,7 @@
 -- KEYS meta leases member leaving strikes failing, then segments ics of each partition
 -- ARGV[2..] "topic partition target[ lo-hi ;...]" of each partition, with the hashes that count ("": all)
 -- Reply finished: 1 or 0 | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, failing, leases, prelude, progress
+-- Uses damage, failing, leases, names, prelude, progress
 local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 

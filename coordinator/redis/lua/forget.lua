@@ -3,7 +3,7 @@
 -- KEYS meta leases member topics events strikes growth failing, then the hash of each member in ARGV[2], then the keys of each topic
 -- ARGV[2] "member ..." with a lease, ARGV[3..] "topic number-of-its-keys" of each topic
 -- Reply forgotten: names of the deleted topics | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, events, leases, prelude
+-- Uses damage, events, leases, names, prelude
 local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 local key_of, subscribed, forgotten, now, next_key = {}, {}, {}, now_ms(), 9

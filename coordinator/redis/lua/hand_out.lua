@@ -7,7 +7,7 @@
 --   turn, ARGV[4..] the end of each partition, which the caller reads up to
 -- Reply now: Redis TIME in ms, reset, topics and policy as HGETALL, epoch of the slices or "", and of each partition: position, "" if it has none, the offset
 --   after the last one that is done, and its slices "120-159 171-240" | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, events, leases, prelude, progress, slices
+-- Uses arguments, damage, events, leases, names, prelude, progress, slices
 local bad = lost() or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
 if bad then return bad end
 grant_grace(KEYS[2])

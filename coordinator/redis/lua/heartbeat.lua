@@ -3,7 +3,7 @@
 -- KEYS meta leases member batches, then every other key of the group
 -- ARGV[2] 1 while a task of an authorised batch may read, else ""
 -- Reply OK | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses leases, prelude
+-- Uses leases, names, prelude
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
 if ARGV[2] == '1' then

@@ -14,7 +14,7 @@
 -- Reply joined_at, targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
 --   | HELD other lease_end now | FILTER other lease_end now its_filter | ORDERING other lease_end now its_ordering
 --   | RECOVERING | ABSENT | LOST | SCHEMA
--- Uses damage, events, leases, pinned, prelude, progress, strikes
+-- Uses damage, events, leases, names, pinned, prelude, progress, strikes
 local bad = lost()
 if bad then return bad end
 local nonce, now = redis.call('HGET', META, 'nonce'), now_ms()

@@ -5,7 +5,7 @@
 -- ARGV[2] ms until the end of the lease ("" to keep it), ARGV[3] who may still write, for the event,
 --   ARGV[4..] "lo-hi ;..." unconfirmed of each partition
 -- Reply kept: number of ranges, without order of partitions | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses events, leases, ownership, prelude, slices
+-- Uses events, leases, names, ownership, prelude, slices
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
 local wait, writers = table.remove(ARGV, 2), table.remove(ARGV, 2)

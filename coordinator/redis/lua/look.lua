@@ -8,7 +8,7 @@
 --   AvailableNow's targets of the working members if this one has any, growths and policy as HGETALL,
 --   role: standby or working, "" of a member that is never a standby
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses leases, pinned, prelude, standbys
+-- Uses leases, names, pinned, prelude, standbys
 local bad = lost() or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
 if bad then return bad end
 -- Another member has claimed the ranges of this one (rule: one-claim-per-hash), or members of the other kind joined

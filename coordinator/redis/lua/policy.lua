@@ -3,7 +3,7 @@
 -- KEYS meta policy events
 -- ARGV[2] ms until policies without a group expire, ARGV[3..] name value ...: true, false, or "" for the default
 -- Reply policies as HGETALL, without nonce and seq | SCHEMA
--- Uses damage, events, prelude
+-- Uses damage, events, names, prelude
 local bad = other_schema()
 if bad then return bad end
 check_kinds()

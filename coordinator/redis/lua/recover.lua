@@ -16,7 +16,7 @@
 -- Keeps the founding. If Redis lost it, it is the caller's; without any it is the new nonce (rule: one-founding).
 -- Reply OK, with waits: a partition, while others may prove the rest of it | UNPROVEN partition | REPLACED | SCHEMA
 -- Does nothing if another member has recovered the group already.
--- Uses arguments, damage, events, leases, ownership, pinned, policies, prelude, progress
+-- Uses arguments, damage, events, leases, names, ownership, pinned, policies, prelude, progress
 local bad = lost()
 local places = positions_of_arguments(8)
 check_reset(ARGV[4])

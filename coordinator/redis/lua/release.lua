@@ -3,7 +3,7 @@
 -- KEYS meta leases member events batches leaving assignment, then owners of each partition
 -- ARGV[2..] "lo-hi ;..." of each partition
 -- Reply released: number of ranges | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, events, leases, ownership, pinned, prelude
+-- Uses damage, events, leases, names, ownership, pinned, prelude
 local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 grant_grace(KEYS[2])

@@ -12,7 +12,7 @@
 --   TAKEN: `who`, of the same member, has some of it. Workers of other members cannot commit hashes of the caller
 --   BEYOND: the caller's batch does not read the offsets from `who` on
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, leases, prelude, progress
+-- Uses damage, leases, names, prelude, progress
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
 local keys = { owners = KEYS[4], segments = KEYS[5], ics = KEYS[6] }

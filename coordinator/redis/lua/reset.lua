@@ -5,7 +5,7 @@
 -- ARGV[2] new nonce, ARGV[3] new reset epoch, ARGV[4] the reset epoch in force when the operator planned, ARGV[5] why,
 --   ARGV[6..] "topic id count partition position" of each partition, "-" where positions stay
 -- Reply OK | BUSY member lease_end now | SUPERSEDED reset epoch in force | RECOVERING | ABSENT | LOST | SCHEMA
--- Uses arguments, events, leases, ownership, prelude, strikes
+-- Uses arguments, events, leases, names, ownership, prelude, strikes
 local bad, whole, places = lost(), true, positions_of_arguments(6)
 check_reset(ARGV[3])
 for i = 6, #ARGV do whole = whole and string.match(ARGV[i], '(%S+)$') ~= '-' end

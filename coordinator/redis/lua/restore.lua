@@ -3,7 +3,7 @@
 -- KEYS meta leases events, then every other key of the group, then those of the copy
 -- ARGV[2] why, ARGV[3] number of the copy's KEYS, ARGV[4] ms until they expire, ARGV[5..] JSON [field, value, ...] of each
 -- Reply {OK} alone | BUSY member lease_end now | SCHEMA
--- Uses damage, events, leases, prelude
+-- Uses damage, events, leases, names, prelude
 local bad = other_schema() or busy(KEYS[2])
 if bad then return bad end
 check_kinds(true)

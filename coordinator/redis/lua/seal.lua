@@ -8,7 +8,7 @@
 --   ARGV[6..] field value ... of each record
 -- Reply sealed: 1, or "" if the member authorised another batch last. If Redis lost that with the group, and the member
 --   has joined again since, the lane epochs of the batch are void: nothing is stored, and sealed is 1 | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, events, failing, leases, prelude
+-- Uses arguments, damage, events, failing, leases, names, prelude
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
 local read = 1

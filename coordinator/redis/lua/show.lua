@@ -3,7 +3,7 @@
 -- KEYS meta, then hashes of topics
 -- ARGV[2..] JSON [field, value, ...] of each
 -- Reply {OK} alone | SCHEMA
--- Uses damage, leader_epochs, prelude
+-- Uses damage, leader_epochs, names, prelude
 if redis.call('HGET', META, 'schema') ~= SCHEMA then return other_schema() or { 'OK' } end
 check_kinds()
 for i = 2, #KEYS do

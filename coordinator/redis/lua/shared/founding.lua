@@ -1,5 +1,5 @@
 -- Creates a group. KEYS[3] of such a verb is the stream of events.
--- Uses damage, events, prelude
+-- Uses damage, events, names, prelude
 
 -- The first key of the call that holds something of the group; nil without one. Events do not count: they outlive it.
 local function remains()

@@ -1,5 +1,5 @@
 -- Changes of ownership: notes and frees ranges, and writes their events (rule: ownership-events).
--- Uses damage, events, prelude
+-- Uses damage, events, names, prelude
 
 -- Adds a range that changes its owner to `ranges`, ascending. It joins the range to its neighbour.
 local function note_range(ranges, owners_key, lo, hi)
