@@ -149,6 +149,12 @@ def ranges_text(hashes: Iterable[HashRange]) -> str:
     return "".join(f"{h} ;" for h in hashes)
 
 
+def place(tp: TopicPartition, topic_id: str, count: int, position: int | None) -> dict[str, str]:
+    """A position as scripts read it; "-" for none. `count` is the number of the topic's partitions."""
+    where = {"topic": tp.topic, "id": topic_id, "count": str(count), "partition": str(tp.partition)}
+    return where | {"position": "-" if position is None else str(position)}
+
+
 def answer(reply: Reply, value: T) -> Answer[T]:
     """The value of a reply, with the state that it came from."""
     return Answer(Seen(reply["nonce"], int(reply["seq"]), reply["founding"]), value)

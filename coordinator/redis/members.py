@@ -15,7 +15,23 @@ from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.policies import RedisPolicies
 from coordinator.redis.ports import NO_RANGES, Offsets
 from coordinator.redis.replies import LATER, Admitted, Answer, Caller, Joining, Leaving, Look
+from coordinator.redis.verb import number, verb
 from coordinator.values.subscription import TopicPartition
+
+_RELEASE = verb(
+    "release",
+    "meta leases member events batches leaving assignment",
+    "ranges",
+    number("released"),
+    partitions="owners",
+)
+_LEAVE = verb(
+    "leave",
+    "meta leases member events batches leaving targets standbys working",
+    "within_ms writers ranges",
+    number("kept"),
+    partitions="owners",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +122,17 @@ class RedisMembers:
         return answer(reply, int(reply["generation"]))
 
     def release(self, caller: Caller, ranges: Ranges) -> Answer[int]:
-        k = self.calls.keys
-        fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.assignment]
-        keys = [*fixed, *map(k.owners, ranges)]
-        reply = self.calls.positional("release", keys, *map(ranges_text, ranges.values()), caller=caller)
-        return answer(reply, int(reply["released"]))
+        return self.calls.ask(_RELEASE, caller, ranges=[*map(ranges_text, ranges.values())], partitions=ranges)
 
     def leave(self, caller: Caller, unconfirmed: Ranges, leaving: Leaving = LATER) -> int:
-        k = self.calls.keys
-        fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.targets, k.standbys]
-        keys = [*fixed, k.working, *map(k.owners, unconfirmed)]
-        wait = "" if leaving.within_ms is None else str(leaving.within_ms)
-        texts = map(ranges_text, unconfirmed.values())
-        return int(self.calls.positional("leave", keys, wait, leaving.writers, *texts, caller=caller)["kept"])
+        return self.calls.run(
+            _LEAVE,
+            caller,
+            within_ms=None if leaving.within_ms is None else str(leaving.within_ms),
+            writers=leaving.writers,
+            ranges=[*map(ranges_text, unconfirmed.values())],
+            partitions=unconfirmed,
+        )
 
     def finish(self, caller: Caller, targets: Offsets, pinned: Ranges = NO_RANGES) -> Answer[bool]:
         k = self.calls.keys

@@ -5,15 +5,27 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from coordinator.redis.calls import ScriptCalls, flat, pairs
+from coordinator.redis.calls import ScriptCalls, flat, pairs, place
 from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.keys import GROUPS
 from coordinator.redis.poison import RedisPoison
 from coordinator.redis.policies import KEPT_MS, RedisPolicies
 from coordinator.redis.positions import STATUS
+from coordinator.redis.verb import nothing, number, verb
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
+
+_RESET = verb(
+    "reset",
+    "meta leases topics events batches leaving applications targets assignment strikes failing",
+    "nonce epoch since why places",
+    nothing,
+    partitions="owners segments ics reserved stable",
+)
+_FOUND = verb(
+    "found", "meta topics events", "nonce why places ics", number("founded"), partitions="segments ics stable"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +71,15 @@ class OperatorVerbs:
         `positions` names every partition with positions. Raises `Busy` while a member's lease runs. Raises `Superseded`
         if `since`, the epoch at planning, is no longer in force. Then nothing is written.
         """
-        k = self.calls.keys
-        fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
-        fixed += [k.strikes, k.failing]
-        per_partition = (
-            key
-            for tp in positions
-            for key in (k.owners(tp), k.segments(tp), k.ics(tp), k.reserved(tp), k.stable(tp.topic))
+        self.calls.run(
+            _RESET,
+            nonce=nonce,
+            epoch=str(epoch),
+            since=str(since),
+            why=why,
+            places=_places(topics, positions),
+            partitions=positions,
         )
-        moves = (
-            f"{tp.topic} {topics[tp.topic]} {tp.partition} {'-' if position is None else position}"
-            for tp, position in positions.items()
-        )
-        self.calls.positional("reset", [*fixed, *per_partition], nonce, str(epoch), str(since), why, *moves)
 
     def drain(self, members: Iterable[str], why: str) -> tuple[int, int]:
         """Make these working members standbys. Their number, and that of the others; without others, none of them."""
@@ -95,13 +103,12 @@ class OperatorVerbs:
 
         A query of the group must start within a week. Without members, the group expires then.
         """
-        k, calls = self.calls.keys, ScriptCalls(self.calls.client, self.calls.keys.group, retention_ms=KEPT_MS)
-        per_partition = (key for tp in places for key in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
-        ics = json.dumps([" ".join(map(str, above)) for _, above in places.values()])
-        texts = (f"{tp.topic} {topics[tp.topic]} {tp.partition} {at}" for tp, (at, _) in places.items())
-        reply = calls.positional("found", [k.meta, k.topics, k.events, *per_partition], nonce, why, ics, *texts)
+        calls = ScriptCalls(self.calls.client, self.calls.keys.group, retention_ms=KEPT_MS)
+        positions = _places(topics, {tp: at for tp, (at, _) in places.items()})
+        ics = [" ".join(map(str, above)) for _, above in places.values()]
+        founded = calls.run(_FOUND, nonce=nonce, why=why, places=positions, ics=ics, partitions=places)
         calls.list_group()
-        return bool(int(reply["founded"]))
+        return founded > 0
 
     def delete(self, names: Iterable[str]) -> int:
         """Delete those keys of the group at once, and its name. The answer is their number. Raises `Busy`."""
@@ -142,3 +149,7 @@ class OperatorVerbs:
         """Every key that Redis holds of the group, sorted."""
         with self.calls.client.reading() as redis:
             return sorted(redis.scan_iter(f"{self.calls.keys.prefix}*", count=1_000))
+
+
+def _places(topics: Mapping[str, KnownTopic], positions: Mapping[TopicPartition, int | None]) -> list[dict[str, str]]:
+    return [place(tp, topics[tp.topic].id, topics[tp.topic].partitions, at) for tp, at in positions.items()]

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.ownership import Ownership
-from coordinator.redis.calls import ScriptCalls, answer, flat, owned_text
+from coordinator.redis.calls import ScriptCalls, flat, owned_text
 from coordinator.redis.errors import sound
 from coordinator.redis.replies import Answer, Caller
 from coordinator.redis.verb import nothing, verb
 
 _WORKING = verb("working", "meta leases member working", "slices", nothing)
 _STRIKE = verb("strike", "meta leases batches events working strikes", "member", nothing)
+_ABANDON = verb("abandon", "meta leases member events", "ranges", nothing, partitions="owners")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,4 @@ class RedisPoison:
         return int(self.calls.positional("forgive", [k.meta, k.events, k.failing], why, *fields)["forgiven"])
 
     def abandon(self, caller: Caller, ranges: Ownership) -> Answer[None]:
-        k = self.calls.keys
-        keys = [k.meta, k.leases, k.member(caller.member), k.events, *map(k.owners, ranges)]
-        return answer(self.calls.positional("abandon", keys, *map(owned_text, ranges.values()), caller=caller), None)
+        return self.calls.ask(_ABANDON, caller, ranges=[*map(owned_text, ranges.values())], partitions=ranges)

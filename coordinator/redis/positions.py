@@ -1,6 +1,5 @@
 """Positions in Redis: first ones, acquisition, commit, assertion, recovery. `ports.Positions` describes each verb."""
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,14 +14,14 @@ from coordinator.progress.growth import Growth, Segments, parsed
 from coordinator.progress.ownership import Fact, Facts, asked_of, coalesced, not_owned
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs
+from coordinator.redis.calls import ScriptCalls, flat, owned_of, owned_text, pairs, place
 from coordinator.redis.client import Reply
 from coordinator.redis.errors import sound
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.group_texts import offsets_at
 from coordinator.redis.ports import NO_EXTENTS, Offsets, Proof
 from coordinator.redis.replies import Acquired, Answer, Authorized, Caller, HandedOut, Moved, Sealed, Status
-from coordinator.redis.verb import verb
+from coordinator.redis.verb import fields, nothing, number, truth, verb
 from coordinator.values.ranges import WHOLE, HashRange, offsets_of
 from coordinator.values.subscription import Topic, TopicPartition
 
@@ -32,6 +31,57 @@ def _status(reply: Reply) -> Status:
 
 
 STATUS = verb("status", "meta topics", "", _status)
+_CREATE = verb(
+    "create_positions",
+    "meta topics events growth proofs",
+    "nonce grace_ms counts places",
+    number("placed"),
+    partitions="segments ics stable",
+)
+_ACQUIRE = verb(
+    "acquire", "meta leases member events topics batches", "wanted", fields, partitions="owners segments ics"
+)
+_HAND_OUT = verb(
+    "hand_out",
+    "meta leases member batches topics events policy",
+    "most size ends",
+    fields,
+    partitions="segments ics handed",
+)
+_AUTHORIZE = verb(
+    "authorize",
+    "meta leases member topics batches",
+    "reset digest replayed as_planned lanes",
+    fields,
+    partitions="owners",
+)
+_SEAL = verb(
+    "seal",
+    "meta leases member failing events",
+    "digest ends where delay_ms records",
+    truth("sealed"),
+    partitions="owners",
+)
+_COMMIT = verb(
+    "commit", "meta leases member topics batches", "reset digest facts", fields, partitions="owners segments ics stable"
+)
+_CLAIM = verb("claim", "meta topics", "reset facts", nothing, partitions="owners segments ics stable epoch")
+_RECREATE = verb(
+    "recreate",
+    "meta topics events strikes failing",
+    "places extents",
+    nothing,
+    partitions="owners segments ics stable log_end=end epoch reserved",
+)
+_RECOVER = verb(
+    "recover",
+    "meta leases topics events batches leaving applications targets assignment growth working policy proofs",
+    "nonce why reset growths policies parts places",
+    fields,
+    partitions="owners segments ics stable",
+)
+_SHOW = verb("show", "meta", "texts", nothing, hashes="")
+_GROW = verb("grow", "meta growth events", "growths", nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +107,23 @@ class RedisPositions:
         grace_ms: int = 0,
         founding: str = "",
     ) -> Answer[int]:
-        k = self.calls.keys
-        per_partition = (x for tp in positions for x in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
-        keys = [k.meta, k.topics, k.events, k.growth, *per_partition, k.proofs]
-        counts = "".join(f"{name} {topics[name].count};" for name in dict.fromkeys(tp.topic for tp in positions))
-        args, known = (nonce, str(grace_ms), counts, *_placed(topics, positions)), Caller(founding=founding)
-        reply = self.calls.positional("create_positions", keys, *args, caller=known)
+        placed = self.calls.ask(
+            _CREATE,
+            Caller(founding=founding),
+            nonce=nonce,
+            grace_ms=str(grace_ms),
+            counts={tp.topic: str(topics[tp.topic].count) for tp in positions},
+            places=_places(topics, positions),
+            partitions=positions,
+        )
         self.calls.list_group()
-        return answer(reply, int(reply["placed"]))
+        return placed
 
     @sound
     def acquire(self, caller: Caller, wanted: Ranges, one: Collection[str] = ()) -> Answer[Acquired]:
-        k = self.calls.keys
-        per_partition = (x for tp in wanted for x in (k.owners(tp), k.segments(tp), k.ics(tp)))
-        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.topics, k.batches, *per_partition]
-        reply = self.calls.positional(
-            "acquire", keys, *(_wanted(tp, hashes, one) for tp, hashes in wanted.items()), caller=caller
-        )
+        texts = [_wanted(tp, hashes, one) for tp, hashes in wanted.items()]
+        got = self.calls.ask(_ACQUIRE, caller, wanted=texts, partitions=wanted)
+        reply = got.value
         ownership, progress, whole = {}, {}, {}
         found = zip(wanted, reply["owned"], reply["segments"], reply["ics"], strict=True)
         for tp, mine, segments, ics in found:
@@ -81,32 +131,37 @@ class RedisPositions:
             whole[tp] = Progress.parse(pairs(segments), pairs(ics))
             progress[tp] = Progress(tuple(x for o in ownership[tp] for x in whole[tp].within(o.hashes).segments))
         ids = {topic: known.id for topic, known in _topics(reply["topics"]).items()}
-        return answer(reply, Acquired(int(reply["reset"]), ids, ownership, progress, whole))
+        return Answer(got.seen, Acquired(int(reply["reset"]), ids, ownership, progress, whole))
 
     @sound
     def hand_out(self, caller: Caller, ends: Offsets, most: int, size: int) -> Answer[HandedOut]:
-        k = self.calls.keys
-        per_partition = (x for tp in ends for x in (k.segments(tp), k.ics(tp), k.handed(tp)))
-        keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.topics, k.events, k.policy, *per_partition]
-        args = (str(most), str(size), *map(str, ends.values()))
-        reply = self.calls.positional("hand_out", keys, *args, caller=caller)
+        texts = [*map(str, ends.values())]
+        got = self.calls.ask(_HAND_OUT, caller, most=str(most), size=str(size), ends=texts, partitions=ends)
+        reply = got.value
         ids = {topic: known.id for topic, known in _topics(reply["topics"]).items()}
         positions = {tp: int(text) for tp, text in zip(ends, reply["positions"], strict=True) if text}
         reach = {tp: int(text) for tp, text in zip(ends, reply["reach"], strict=True) if text}
         slices = {tp: offsets_of(text) for tp, text in zip(ends, reply["slices"], strict=True) if text}
         handed = HandedOut(int(reply["reset"]), ids, positions, reach, reply["epoch"], slices)
-        return answer(reply, replace(handed, policy=policy_of(pairs(reply["policy"])), now_ms=int(reply["now"])))
+        return Answer(got.seen, replace(handed, policy=policy_of(pairs(reply["policy"])), now_ms=int(reply["now"])))
 
     @sound
     def authorize(
         self, caller: Caller, end: StreamOffset, *, replayed: bool = False, as_planned: bool = False
     ) -> Answer[Authorized]:
-        k, partitions = self.calls.keys, tuple(end.lanes)
+        partitions = tuple(end.lanes)
         asked = {tp: asked_of(end, lanes) for tp, lanes in end.rows.items()}
-        keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *map(k.owners, partitions)]
-        lanes = (f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} {owned_text(asked[tp])}" for tp in partitions)
-        args = str(end.reset), end.digest, "1" * replayed, "1" * as_planned, *lanes
-        reply = self.calls.positional("authorize", keys, *args, caller=caller)
+        got = self.calls.ask(
+            _AUTHORIZE,
+            caller,
+            reset=str(end.reset),
+            digest=end.digest,
+            replayed=replayed,
+            as_planned=as_planned,
+            lanes=[_lanes(end, tp, owned_text(asked[tp])) for tp in partitions],
+            partitions=partitions,
+        )
+        reply = got.value
         held = zip(partitions, reply["owned"].split("\n"), strict=False)
         owned = {tp: asked[tp] if text == "all" else owned_of(text) for tp, text in held}
         fewer = [tp for tp in owned if owned[tp] is not asked[tp]]
@@ -114,17 +169,20 @@ class RedisPositions:
         self.calls.fence("a batch", caller, refused)
         ends = parsed_ends(reply["seal"]) if reply["sealed"] else None
         planned, unknown = bool(reply["planned"]), bool(reply["unknown"])
-        return answer(reply, Authorized(owned, ends, as_planned=planned, unknown=unknown))
+        return Answer(got.seen, Authorized(owned, ends, as_planned=planned, unknown=unknown))
 
     def seal(self, caller: Caller, digest: str, ends: Ends, failing: Sequence[FailingRecord] = ()) -> Answer[bool]:
-        k, partitions = self.calls.keys, sorted({record.tp for record in failing})
-        keys = [k.meta, k.leases, k.member(caller.member), k.failing, k.events, *map(k.owners, partitions)]
-        where = "".join(f"{tp.topic} {tp.partition};" for tp in partitions)
-        records = flat({record.field: record.text for record in failing})
-        reply = self.calls.positional(
-            "seal", keys, digest, text_of(ends), where, str(self.calls.delay_ms), *records, caller=caller
+        partitions = sorted({record.tp for record in failing})
+        return self.calls.ask(
+            _SEAL,
+            caller,
+            digest=digest,
+            ends=text_of(ends),
+            where=[f"{tp.topic} {tp.partition}" for tp in partitions],
+            delay_ms=str(self.calls.delay_ms),
+            records=flat({record.field: record.text for record in failing}),
+            partitions=partitions,
         )
-        return answer(reply, bool(reply["sealed"]))
 
     @sound
     def seal_of(self, member: str, digest: str) -> Sealed:
@@ -136,32 +194,31 @@ class RedisPositions:
 
     @sound
     def commit(self, caller: Caller, offset: StreamOffset, facts: Facts, digest: str = "") -> Answer[Moved]:
-        k = self.calls.keys
-        keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *self._progress_keys(facts)]
-        args = str(offset.reset), digest, *_fact_texts(offset, facts)
-        reply = self.calls.positional("commit", keys, *args, caller=caller)
+        lanes = _facts_of(offset, facts)
+        reset = str(offset.reset)
+        got = self.calls.ask(_COMMIT, caller, reset=reset, digest=digest, facts=lanes, partitions=facts)
+        reply = got.value
         refused = {tp: _facts(text) for tp, text in zip(facts, reply["refused"].split("\n"), strict=False) if text}
         self.calls.fence("a commit", caller, {tp: union(f.hashes for f in of_tp) for tp, of_tp in refused.items()})
-        return answer(reply, Moved(refused, exactly=bool(reply["exactly"]), unread=bool(reply["unread"])))
+        return Answer(got.seen, Moved(refused, exactly=bool(reply["exactly"]), unread=bool(reply["unread"])))
 
     def claim(self, offset: StreamOffset, facts: Facts) -> None:
-        k = self.calls.keys
         fewer = {tp: coalesced(of_tp) for tp, of_tp in facts.items()}
-        per_partition = (x for tp in facts for x in (*self._progress_keys((tp,)), k.epoch(tp.topic)))
-        epochs = " ".join(str(offset.leader_epochs.get(tp, "-")) for tp in facts)
-        keys = [k.meta, k.topics, *per_partition]
-        known = Caller(founding=offset.founding)
-        self.calls.positional("claim", keys, str(offset.reset), epochs, *_fact_texts(offset, fewer), caller=known)
+        epochs = {tp: {"leader_epoch": str(epoch)} for tp, epoch in offset.leader_epochs.items()}
+        lanes = zip(fewer, _facts_of(offset, fewer), strict=True)
+        self.calls.run(
+            _CLAIM,
+            Caller(founding=offset.founding),
+            reset=str(offset.reset),
+            facts=[of_tp | epochs.get(tp, {}) for tp, of_tp in lanes],
+            partitions=facts,
+        )
 
     def recreate(
         self, topics: Mapping[str, Topic], positions: Offsets, extents: Mapping[TopicPartition, str] = NO_EXTENTS
     ) -> None:
-        k = self.calls.keys
-        keys = [k.meta, k.topics, k.events, k.strikes, k.failing]
-        for tp in positions:
-            keys += [*self._progress_keys((tp,)), k.end(tp.topic), k.epoch(tp.topic), k.reserved(tp)]
-        texts = json.dumps([extents.get(tp, "") for tp in positions])
-        self.calls.positional("recreate", keys, texts, *_placed(topics, positions))
+        places, texts = _places(topics, positions), [extents.get(tp, "") for tp in positions]
+        self.calls.run(_RECREATE, places=places, extents=texts, partitions=positions)
 
     def recover(
         self,
@@ -174,15 +231,20 @@ class RedisPositions:
         growths: Sequence[Growth] = (),
         policy: Policy | None = None,
     ) -> bool:
-        k = self.calls.keys
-        fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
-        keys = [*fixed, k.growth, k.working, k.policy, *self._progress_keys(proven), k.proofs]
-        grew = "".join(f"{growth.field}|{growth.value};" for growth in growths)
-        policies = "-" if policy is None else "".join(f"{name} {value};" for name, value in policy.fields.items())
-        parts = {f"{tp.topic} {tp.partition}": _parts_text(of) for tp, of in proven.items() if isinstance(of, tuple)}
         whole = {tp: position if isinstance(position, int) else None for tp, position in proven.items()}
-        args = nonce, why, str(reset), grew, policies, json.dumps(parts)
-        return "waits" in self.calls.positional("recover", keys, *args, *_placed(topics, whole), caller=caller)
+        reply = self.calls.run(
+            _RECOVER,
+            caller,
+            nonce=nonce,
+            why=why,
+            reset=str(reset),
+            growths=_growths(growths),
+            policies=None if policy is None else flat(policy.fields),
+            parts={f"{tp.topic} {tp.partition}": _parts_text(of) for tp, of in proven.items() if isinstance(of, tuple)},
+            places=_places(topics, whole),
+            partitions=proven,
+        )
+        return "waits" in reply
 
     @sound
     def reset_epoch(self) -> int:
@@ -199,12 +261,12 @@ class RedisPositions:
         return {TopicPartition(t, int(p)): text for t, texts in found for p, text in texts.items()}
 
     def report_ends(self, ends: Offsets, extents: Mapping[TopicPartition, str]) -> None:
-        k, fields = self.calls.keys, defaultdict[str, dict[str, str]](dict)
+        k, texts = self.calls.keys, defaultdict[str, dict[str, str]](dict)
         for tp, end in ends.items():
-            fields[k.end(tp.topic)][str(tp.partition)] = str(end)
+            texts[k.end(tp.topic)][str(tp.partition)] = str(end)
         for tp, text in extents.items():
-            fields[k.epoch(tp.topic)][str(tp.partition)] = text
-        self.calls.positional("show", [k.meta, *fields], *(json.dumps(flat(texts)) for texts in fields.values()))
+            texts[k.epoch(tp.topic)][str(tp.partition)] = text
+        self.calls.run(_SHOW, texts=[flat(of_key) for of_key in texts.values()], hashes=[*texts])
 
     @sound
     def positions(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Segments]:
@@ -224,12 +286,7 @@ class RedisPositions:
         return parsed(self.calls.hash(self.calls.keys.growth))
 
     def grow(self, growths: Sequence[Growth]) -> None:
-        k = self.calls.keys
-        self.calls.positional("grow", [k.meta, k.growth, k.events], *(x for g in growths for x in (g.field, g.value)))
-
-    def _progress_keys(self, partitions: Iterable[TopicPartition]) -> list[str]:
-        k = self.calls.keys
-        return [x for tp in partitions for x in (k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic))]
+        self.calls.run(_GROW, growths=_growths(growths))
 
 
 def _wanted(tp: TopicPartition, hashes: Iterable[HashRange], one: Collection[str]) -> str:
@@ -245,12 +302,22 @@ def _facts(text: str) -> tuple[Fact, ...]:
     return tuple(Fact.parse(*x.split()) for x in text.split(";") if x)
 
 
-def _fact_texts(offset: StreamOffset, facts: Facts) -> list[str]:
-    return [
-        f"{tp.topic} {offset.topic_ids.get(tp.topic, '-')} {tp.partition} "
-        + "".join(f"{f.hashes} {f.epoch} {f.done};" if f.epoch else f"{f.hashes} {f.done} ;" for f in of_tp)
-        for tp, of_tp in facts.items()
-    ]
+def _lanes(offset: StreamOffset, tp: TopicPartition, lanes: str) -> dict[str, str]:
+    """Lanes of a partition as scripts read them."""
+    topic_id = offset.topic_ids.get(tp.topic, "-")
+    return {"topic": tp.topic, "id": topic_id, "partition": str(tp.partition), "lanes": lanes}
+
+
+def _facts_of(offset: StreamOffset, facts: Facts) -> list[dict[str, str]]:
+    return [_lanes(offset, tp, "".join(map(_fact_text, of_tp))) for tp, of_tp in facts.items()]
+
+
+def _fact_text(f: Fact) -> str:
+    return f"{f.hashes} {f.epoch} {f.done};" if f.epoch else f"{f.hashes} {f.done} ;"
+
+
+def _growths(growths: Iterable[Growth]) -> list[str]:
+    return [text for growth in growths for text in (growth.field, growth.value)]
 
 
 def _parts_text(facts: Iterable[Fact]) -> str:
@@ -258,7 +325,7 @@ def _parts_text(facts: Iterable[Fact]) -> str:
     return "".join(f"{f.hashes} {f.position};" for f in facts)
 
 
-def _placed(topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int | None]) -> list[str]:
+def _places(topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int | None]) -> list[dict[str, str]]:
     """The positions as scripts read them; "-" where there is none.
 
     A topic has the partitions that the caller sees, and those of the positions: others assign these, or saw it grow.
@@ -266,7 +333,4 @@ def _placed(topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int 
     count = {name: topic.partitions[-1] + 1 for name, topic in topics.items()}
     for tp in positions:
         count[tp.topic] = max(count[tp.topic], tp.partition + 1)
-    return [
-        f"{tp.topic} {topics[tp.topic].id} {count[tp.topic]} {tp.partition} {'-' if position is None else position}"
-        for tp, position in positions.items()
-    ]
+    return [place(tp, topics[tp.topic].id, count[tp.topic], position) for tp, position in positions.items()]

@@ -25,7 +25,7 @@ class Verb(Generic[T]):
 
     name: str
     keys: Mapping[str, str]  # the name in the script -> the name in `GroupKeys`
-    lists: Mapping[str, tuple[str, ...]]  # the name -> the names of the keys of each item
+    lists: Mapping[str, Mapping[str, str]]  # the name -> the keys of each item
     arguments: tuple[str, ...]
     reply: Callable[[Reply], T]
 
@@ -33,7 +33,7 @@ class Verb(Generic[T]):
         """KEYS of a call: of this member, of this partition, and of the items of each list."""
         keys = [group.maker(name)(member if name == "member" else tp) for name in self.keys.values()]
         for name, of_item in self.lists.items():
-            makers = [group.maker(key) for key in of_item]
+            makers = [group.maker(key) for key in of_item.values()]
             keys += [make(item) for item in given[name] for make in makers] if makers else given[name]
         return keys
 
@@ -41,7 +41,7 @@ class Verb(Generic[T]):
         """The only one of ARGV. An argument that is None is left out: nil in the script."""
         if given.keys() != {*self.lists, *self.arguments}:
             raise TypeError(f"{self.name} takes {[*self.lists, *self.arguments]}, not {[*given]}")
-        lists = [{"name": name, "keys": keys, "count": len(given[name])} for name, keys in self.lists.items()]
+        lists = [{"name": name, "keys": [*keys], "count": len(given[name])} for name, keys in self.lists.items()]
         arguments = {name: given[name] for name in self.arguments if given[name] is not None}
         asked = {"call": call, "keys": [*self.keys], "lists": lists, "arguments": arguments}
         return json.dumps(asked, ensure_ascii=False, separators=(",", ":"))
@@ -49,9 +49,12 @@ class Verb(Generic[T]):
 
 def verb(name: str, keys: str, arguments: str, reply: Callable[[Reply], T], **lists: str) -> Verb[T]:
     """Declare the verb whose script is `lua/<name>.lua`."""
-    named = {word.partition("=")[0]: word.rpartition("=")[2] for word in keys.split()}
-    of_items = {name: tuple(of_item.split()) for name, of_item in lists.items()}
-    return Verb(name, named, of_items, tuple(arguments.split()), reply)
+    of_items = {list_name: _named(of_item) for list_name, of_item in lists.items()}
+    return Verb(name, _named(keys), of_items, tuple(arguments.split()), reply)
+
+
+def _named(keys: str) -> dict[str, str]:
+    return {word.partition("=")[0]: word.rpartition("=")[2] for word in keys.split()}
 
 
 def fields(reply: Reply) -> Reply:

@@ -198,7 +198,7 @@ FAULTS = (
     ),
     Fault(
         "a new log keeps the reservations of the old one",
-        (Edit(_LUA + "recreate.lua", ", KEYS[k + 6]", ""),),
+        (Edit(_LUA + "recreate.lua", ", keys.reserved", ""),),
         _ORDERED,
     ),
     Fault(
@@ -345,7 +345,7 @@ FAULTS = (
     ),
     Fault(
         "a batch that the sink skipped is committed",
-        (Edit(_LUA + "commit.lua", "if moves and ARGV[3] ~= ''", "if false and ARGV[3] ~= ''"),),
+        (Edit(_LUA + "commit.lua", "if moves and A.digest ~= ''", "if false and A.digest ~= ''"),),
         _SKIPPED,
         schedules=200,
     ),

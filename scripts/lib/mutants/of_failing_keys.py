@@ -31,7 +31,7 @@ FAULTS = (
         (
             Edit(
                 _SEAL,
-                "if same and not (before[2] and string.find(';' .. seal, ';' .. ARGV[3], 1, true)) then",
+                "if same and not (before[2] and string.find(';' .. seal, ';' .. A.ends, 1, true)) then",
                 "if same then",
             ),
         ),

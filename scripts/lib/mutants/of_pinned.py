@@ -50,8 +50,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/acquire.lua",
-                "lost() or fenced(KEYS[3]) or recovering()",
-                "lost() or recovering() or fenced(KEYS[3])",
+                "lost() or fenced(K.member) or recovering()",
+                "lost() or recovering() or fenced(K.member)",
             ),
         ),
         ("tests/coordinator/redis/test_recovery.py",),

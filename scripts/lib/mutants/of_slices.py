@@ -84,7 +84,7 @@ FAULTS = (
     ),
     Fault(
         "a cut log keeps its slices",
-        (Edit("coordinator/redis/lua/recreate.lua", ", handed_key(KEYS[k]))", ")"),),
+        (Edit("coordinator/redis/lua/recreate.lua", ", handed_key(keys.owners))", ")"),),
         _TESTS,
     ),
     Fault(

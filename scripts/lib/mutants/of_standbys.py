@@ -57,7 +57,7 @@ FAULTS = (
     ),
     Fault(
         "a member that left keeps its role",
-        (Edit(_LEAVE, "redis.call('HDEL', KEYS[8], call.member)\n", ""),),
+        (Edit(_LEAVE, "redis.call('HDEL', K.standbys, call.member)\n", ""),),
         _STORE,
     ),
     Fault(

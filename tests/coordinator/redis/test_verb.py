@@ -19,13 +19,11 @@ LUA = files("coordinator.redis") / "lua"
 SCRIPTS = {script.name.removesuffix(".lua"): script for script in LUA.iterdir() if script.is_file()}
 SHARED = {file.name: file for file in (LUA / "shared").iterdir()}
 BY_POSITION = {
-    *("abandon", "acquire", "append", "assign", "authorize", "claim", "commit", "commit_ranges", "copy"),
-    *("copy_policies", "create_positions", "delete", "drain", "finish", "forget", "forgive", "found", "grow"),
-    *("hand_out", "heartbeat", "join", "leave", "look", "policy", "recover", "recreate", "release", "reserve"),
-    *("reset", "restore", "seal", "show"),
+    *("append", "assign", "commit_ranges", "copy", "copy_policies", "delete", "drain", "finish", "forget", "forgive"),
+    *("heartbeat", "join", "look", "policy", "reserve", "restore"),
 }
 """Scripts that know the positions of their keys and arguments. This list only shrinks."""
-SHARED_BY_POSITION = {"arguments.lua", "founding.lua", "ownership.lua", "strikes.lua"}
+SHARED_BY_POSITION: set[str] = set()
 ORDERS = TopicPartition("orders", 3)
 
 
@@ -56,7 +54,13 @@ def test_a_script_names_what_is_declared(declared: Verb[Any]) -> None:
 
 def test_a_declaration_makes_keys_in_its_order() -> None:
     one = verb(
-        "one", "meta entries=events member owners", "", nothing, partitions="segments stable", topics="end", others=""
+        "one",
+        "meta entries=events member owners",
+        "",
+        nothing,
+        partitions="segments at=stable",
+        topics="end",
+        others="",
     )
     lists = {"partitions": [ORDERS], "topics": ["orders", "returns"], "others": ["k"]}
     k = GroupKeys("g")

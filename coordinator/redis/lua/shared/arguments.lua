@@ -1,7 +1,7 @@
 -- Checks arguments of a verb: they may come from a damaged or forged checkpoint. Each verb checks all of its arguments
 -- before it writes anything (rule: check-then-write). It refuses texts that it could not read again. The bounds are
 -- those of `coordinator/values/identifiers.py`. An error that begins with ARGUMENT becomes an error about the checkpoint.
--- Uses damage
+-- Uses damage, names
 local NAME = '^[%w._-]+$'
 local RESET_DIGITS = 15
 
@@ -19,21 +19,21 @@ end
 
 local function is_position(text) return number(text) and text ~= OFFSET_MAX end
 
--- "topic id partition lanes" -> its four parts
-local function lanes_of_argument(text)
-  local topic, id, partition, lanes = string.match(text, '^([%w._-]+) ([%w._-]+) (%d+) (.*)$')
-  require_argument(topic and number(partition), 'lanes', text)
-  return topic, id, partition, lanes
+local function is_topic(of) return string.find(of.topic, NAME) and string.find(of.id, NAME) and number(of.partition) end
+
+-- {topic, id, partition, lanes} -> these four
+local function lanes_of_argument(of)
+  if not is_topic(of) then
+    require_argument(false, 'lanes', table.concat({ of.topic, of.id, of.partition, of.lanes }, ' '))
+  end
+  return of.topic, of.id, of.partition, of.lanes
 end
 
--- "topic id count partition position" in ARGV from `first` on -> {topic, id, count, partition, position}, by index
-local function positions_of_arguments(first)
-  local places = {}
-  for i = first, #ARGV do
-    local topic, id, count, partition, position = string.match(ARGV[i], '^([%w._-]+) ([%w._-]+) (%d+) (%d+) (%S+)$')
-    local right = topic and number(count) and number(partition) and tonumber(partition) < tonumber(count)
-    require_argument(right and (position == '-' or is_position(position)), 'position', ARGV[i])
-    places[i] = { topic, id, count, partition, position }
+-- Checks A.places: {topic, id, count, partition, position} of each partition, position "-" where there is none.
+local function check_places()
+  for _, p in ipairs(A.places) do
+    local right = is_topic(p) and number(p.count) and tonumber(p.partition) < tonumber(p.count)
+    require_argument(right and (p.position == '-' or is_position(p.position)), 'position',
+      table.concat({ p.topic, p.id, p.count, p.partition, p.position }, ' '))
   end
-  return places
 end
