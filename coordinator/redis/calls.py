@@ -3,7 +3,6 @@
 Redis TIME decides leases. A simulation passes its own time as `now`.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Self, TypeVar
@@ -14,13 +13,14 @@ from coordinator.progress.ownership import Owned
 from coordinator.redis.client import RedisClient, Reply
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.redis.replies import NO_MEMBER, Answer, Caller, Seen
-from coordinator.redis.verb import Verb
+from coordinator.redis.verb import Verb, nothing, verb
 from coordinator.values.ranges import HashRange, offsets_of
 from coordinator.values.subscription import TopicPartition
 
 T = TypeVar("T")
 MOST_EVENTS = 1_000
 """The number of events that a group keeps, roughly."""
+_EVENT = verb("append", "meta entries=events", "most fields", nothing)
 
 
 class ScriptCalls:
@@ -81,10 +81,6 @@ class ScriptCalls:
         now = str(self._now()) if self._now else ""
         return asdict(caller) | {"now": now} | {name: str(ms) for name, ms in self._times.items()}
 
-    def positional(self, verb: str, keys: Sequence[str], *args: str, caller: Caller = NO_MEMBER) -> Reply:
-        """The named fields of the reply of a script that is not declared yet."""
-        return self.client.run(verb, keys, [json.dumps(self._call(caller)), *args])
-
     def hash(self, key: str) -> dict[str, str]:
         """All fields of a hash."""
         with self.client.reading() as redis:
@@ -105,8 +101,8 @@ class ScriptCalls:
 
     def event(self, kind: str, why: str, member: str = "", ranges: Ranges | None = None) -> None:
         """Add an event to the events stream."""
-        fields = {"event": kind, "member": member, "why": why}
-        self.add(self.keys.events, MOST_EVENTS, fields | ({"ranges": event_text(ranges)} if ranges else {}))
+        fields = {"event": kind, "member": member, "why": why} | ({"ranges": event_text(ranges)} if ranges else {})
+        self.run(_EVENT, most=str(MOST_EVENTS), fields=flat(fields))
 
     def fence(self, what: str, caller: Caller, refused: Ranges) -> None:
         """Add a fence event for ranges that the caller no longer owns, if there are any."""
@@ -114,10 +110,6 @@ class ScriptCalls:
             self.event(
                 "fence", f"{what} for ranges that the member does not own at that lane epoch", caller.member, refused
             )
-
-    def add(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
-        """Add an entry to a stream of the group that keeps about `most` entries."""
-        self.positional("append", [self.keys.meta, stream], str(most), *flat(fields))
 
 
 def flat(fields: Mapping[str, str]) -> list[str]:

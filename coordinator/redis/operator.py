@@ -1,6 +1,5 @@
 """The verbs of an operator: reset, delete, copies, policies. One script a method; none joins the group."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -23,6 +22,15 @@ _RESET = verb(
     nothing,
     partitions="owners segments ics reserved stable",
 )
+_DRAIN = verb(
+    "drain",
+    "meta leases events batches leaving assignment standbys",
+    "why members",
+    lambda reply: (int(reply["drained"]), int(reply["others"])),
+)
+_DELETE = verb("delete", "meta leases", "count_only", number("keys"), others="")
+_COPY = verb("copy", "", "", lambda reply: [pairs(found) for found in reply["hashes"]], hashes="")
+_RESTORE = verb("restore", "meta leases events", "why kept_ms hashes", nothing, others="", copied="")
 _FOUND = verb(
     "found", "meta topics events", "nonce why places ics", number("founded"), partitions="segments ics stable"
 )
@@ -83,10 +91,7 @@ class OperatorVerbs:
 
     def drain(self, members: Iterable[str], why: str) -> tuple[int, int]:
         """Make these working members standbys. Their number, and that of the others; without others, none of them."""
-        k = self.calls.keys
-        keys = [k.meta, k.leases, k.events, k.batches, k.leaving, k.assignment, k.standbys]
-        reply = self.calls.positional("drain", keys, why, *members)
-        return int(reply["drained"]), int(reply["others"])
+        return self.calls.run(_DRAIN, why=why, members=[*members])
 
     def exists(self) -> bool:
         """Whether Redis has the group."""
@@ -112,34 +117,36 @@ class OperatorVerbs:
 
     def delete(self, names: Iterable[str]) -> int:
         """Delete those keys of the group at once, and its name. The answer is their number. Raises `Busy`."""
-        deleted = self._delete(names, "delete")
+        deleted = self._delete(names, count_only=False)
         with self.calls.client.reading() as redis:
             redis.srem(GROUPS, self.calls.keys.group)
         return deleted
 
     def deletable(self, names: Iterable[str]) -> int:
         """The number of those keys, if they may be deleted now. Raises `Busy`."""
-        return self._delete(names, "ask")
+        return self._delete(names, count_only=True)
 
-    def _delete(self, names: Iterable[str], what: str) -> int:
-        k = self.calls.keys
-        keys = [k.meta, k.leases, *sorted({*names} - {k.meta, k.leases})]
-        return int(self.calls.positional("delete", keys, what)["keys"])
+    def _delete(self, names: Iterable[str], *, count_only: bool) -> int:
+        others = sorted({*names} - {self.calls.keys.meta, self.calls.keys.leases})
+        return self.calls.run(_DELETE, count_only=count_only, others=others)
 
     def copied(self, wanted: Callable[[str], bool]) -> dict[str, dict[str, str]]:
         """The `wanted` hashes of the group, at one moment. Their names leave out the prefix of the group."""
         names = [name for name in self.names() if wanted(self._short(name))]
-        found = self.calls.positional("copy", names)["hashes"] if names else []
-        return dict(zip(map(self._short, names), map(pairs, found), strict=True))
+        found = self.calls.run(_COPY, hashes=names) if names else []
+        return dict(zip(map(self._short, names), found, strict=True))
 
     def restore(self, hashes: Mapping[str, Mapping[str, str]], why: str) -> None:
         """Replace all keys of the group by these hashes, except its events. Raises `Busy`."""
         k = self.calls.keys
-        fixed = [k.meta, k.leases, k.events]
-        others = [name for name in self.names() if name not in fixed]
-        keys = [k.prefix + name for name in hashes]
-        texts = (json.dumps(flat(of_one)) for of_one in hashes.values())
-        self.calls.positional("restore", [*fixed, *others, *keys], why, str(len(keys)), str(KEPT_MS), *texts)
+        self.calls.run(
+            _RESTORE,
+            why=why,
+            kept_ms=str(KEPT_MS),
+            hashes=[flat(of_one) for of_one in hashes.values()],
+            others=[name for name in self.names() if name not in (k.meta, k.leases, k.events)],
+            copied=[k.prefix + name for name in hashes],
+        )
         self.calls.list_group()
 
     def _short(self, name: str) -> str:

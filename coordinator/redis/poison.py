@@ -9,10 +9,12 @@ from coordinator.progress.ownership import Ownership
 from coordinator.redis.calls import ScriptCalls, flat, owned_text
 from coordinator.redis.errors import sound
 from coordinator.redis.replies import Answer, Caller
-from coordinator.redis.verb import nothing, verb
+from coordinator.redis.verb import nothing, number, verb
 
 _WORKING = verb("working", "meta leases member working", "slices", nothing)
 _STRIKE = verb("strike", "meta leases batches events working strikes", "member", nothing)
+_FORGIVE = verb("forgive", "meta events records=strikes", "why records", number("forgiven"))
+_RESUME = verb("forgive", "meta events records=failing", "why records", number("forgiven"))
 _ABANDON = verb("abandon", "meta leases member events", "ranges", nothing, partitions="owners")
 
 
@@ -37,9 +39,7 @@ class RedisPoison:
         return tuple(sorted(Strike.parse(field, value) for field, value in found.items()))
 
     def forgive(self, strikes: Sequence[Strike], why: str = "") -> int:
-        k = self.calls.keys
-        fields = flat({s.field: "" for s in strikes})
-        return int(self.calls.positional("forgive", [k.meta, k.events, k.strikes], why, *fields)["forgiven"])
+        return self.calls.run(_FORGIVE, why=why, records=flat({s.field: "" for s in strikes}))
 
     @sound
     def failing(self) -> tuple[FailingRecord, ...]:
@@ -47,9 +47,7 @@ class RedisPoison:
         return tuple(sorted(FailingRecord.parse(field, value) for field, value in found.items()))
 
     def resume(self, records: Sequence[FailingRecord], why: str = "") -> int:
-        k = self.calls.keys
-        fields = flat({record.field: record.text for record in records})
-        return int(self.calls.positional("forgive", [k.meta, k.events, k.failing], why, *fields)["forgiven"])
+        return self.calls.run(_RESUME, why=why, records=flat({record.field: record.text for record in records}))
 
     def abandon(self, caller: Caller, ranges: Ownership) -> Answer[None]:
         return self.calls.ask(_ABANDON, caller, ranges=[*map(owned_text, ranges.values())], partitions=ranges)

@@ -92,10 +92,10 @@ class Joining:
     joined_at: str = ""  # of the first join of this life, ms of Redis TIME; empty if it never joined
 
     @property
-    def alone_as(self) -> str:
-        """The names that may have one live member (rule: one-member-per-application), a line each."""
+    def alone_as(self) -> list[str]:
+        """The names that may have one live member (rule: one-member-per-application)."""
         names = [*filter(None, (self.application, self.fields.get("query")))]
-        return "\n".join([f"{name} {topic}" for name in names for topic in self.topics] if self.topics else names)
+        return [f"{name} {topic}" for name in names for topic in self.topics] if self.topics else names
 
     @property
     def shown(self) -> dict[str, str]:

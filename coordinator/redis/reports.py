@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.calls import ScriptCalls, flat
 from coordinator.redis.client import RedisClient
 from coordinator.redis.errors import sound
 from coordinator.redis.keys import GroupKeys
@@ -14,6 +14,7 @@ from coordinator.redis.verb import nothing, verb
 
 MOST_BATCHES = 1_000
 """The number of batches in the history, of all members together, roughly."""
+_BATCH = verb("append", "meta entries=history", "most fields", nothing)
 _REPORT = verb("report", "meta leases member lanes", "lines slow_percent", nothing)
 
 
@@ -27,7 +28,7 @@ class RedisReports:
         self.calls.event(kind, why, member, ranges)
 
     def batch(self, line: BatchLine) -> None:
-        self.calls.add(self.calls.keys.history, MOST_BATCHES, line.fields)
+        self.calls.run(_BATCH, most=str(MOST_BATCHES), fields=flat(line.fields))
 
     def lanes(self, caller: Caller, lines: Sequence[LaneLine], slow_percent: int) -> Answer[None]:
         return self.calls.ask(_REPORT, caller, lines=lines_text(lines), slow_percent=str(slow_percent))

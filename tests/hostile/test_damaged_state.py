@@ -367,14 +367,6 @@ def test_a_key_of_another_kind_is_neither_replaced_by_a_copy_nor_deleted(lived: 
     assert dump(lived) == before
 
 
-def test_a_copy_that_is_no_json_replaces_nothing(lived: World) -> None:
-    lived.redis.delete(key_of(lived, "leases"))
-    before, keys = dump(lived), GroupKeys(lived.group)
-    with pytest.raises(StateFormatError):
-        lived.client.run("restore", [keys.meta, keys.leases, keys.events, keys.topics], ["{}", "why", "1", "9", "{"])
-    assert dump(lived) == before
-
-
 HINTS = [
     pytest.param("working", "m-1", "junk", "", id="work that is no slice"),
     pytest.param("working", "m-1", f"orders 0 {UPPER[17:]}-{UPPER[:16]} 5-9;", "", id="work on inverted hashes"),

@@ -54,7 +54,7 @@ FAULTS = (
     ),
     Fault(
         "early ends of a batch bound commits of another batch",
-        (Edit(_LUA + "commit_ranges.lua", "batch[1] == ARGV[10] and batch[2] or ''", "batch[2] or ''"),),
+        (Edit(_LUA + "commit_ranges.lua", "batch[1] == A.batch and batch[2] or ''", "batch[2] or ''"),),
         _API,
     ),
     Fault(

@@ -69,7 +69,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/forgive.lua",
-                "ARGV[i + 1] == '' or redis.call('HGET', KEYS[3], ARGV[i]) == ARGV[i + 1]",
+                "value == '' or redis.call('HGET', K.records, field) == value",
                 "true",
             ),
         ),

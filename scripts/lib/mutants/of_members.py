@@ -18,7 +18,7 @@ _OF_SERVICE = ("tests/coordinator/member/test_service.py",)
 FAULTS = (
     Fault(
         "the clock of a batch runs on after all its tasks have ended",
-        (Edit("coordinator/redis/lua/heartbeat.lua", "  redis.call('ZREM', KEYS[4], call.member)\n", ""),),
+        (Edit("coordinator/redis/lua/heartbeat.lua", "  redis.call('ZREM', K.batches, call.member)\n", ""),),
         _LONG,
     ),
     Fault(
@@ -26,8 +26,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/heartbeat.lua",
-                "redis.call('ZADD', KEYS[4], 'NX', ",
-                "redis.call('ZADD', KEYS[4], ",
+                "redis.call('ZADD', K.batches, 'NX', ",
+                "redis.call('ZADD', K.batches, ",
             ),
         ),
         _MEMBERSHIP,
@@ -338,7 +338,7 @@ FAULTS = (
     ),
     Fault(
         "an assignment for members that are gone is recorded",
-        (Edit("coordinator/redis/lua/assign.lua", "if now_due ~= ARGV[2] or", "if"),),
+        (Edit("coordinator/redis/lua/assign.lua", "if now_due ~= A.occasion or", "if"),),
         _MEMBERSHIP,
     ),
     Fault(
@@ -366,7 +366,7 @@ FAULTS = (
     ),
     Fault(
         "no event names a broken assignor",
-        (Edit("coordinator/redis/lua/assign.lua", "if ARGV[4] == '' then", "if true then"),),
+        (Edit("coordinator/redis/lua/assign.lua", "if A.failure == '' then", "if true then"),),
         ("tests/coordinator/member/test_broken_assignors.py",),
     ),
     Fault(
@@ -486,7 +486,7 @@ FAULTS = (
     ),
     Fault(
         "an earlier life that wakes up at another nonce fences its replacement",
-        (Edit("coordinator/redis/lua/join.lua", "and not less(latest, ARGV[10]) then", "and false then"),),
+        (Edit("coordinator/redis/lua/join.lua", "and not less(latest, A.joined_at) then", "and false then"),),
         ("tests/coordinator/redis/test_membership.py",),
     ),
     Fault(

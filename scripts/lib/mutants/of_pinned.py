@@ -32,7 +32,7 @@ FAULTS = (
     ),
     Fault(
         "the assignment outlives the change to pinned members",
-        (Edit(_JOIN, "  redis.call('DEL', KEYS[11])\n", ""),),
+        (Edit(_JOIN, "  redis.call('DEL', K.assignment)\n", ""),),
         _STORE,
     ),
     Fault(
@@ -42,7 +42,7 @@ FAULTS = (
     ),
     Fault(
         "a new life joins while the group recovers",
-        (Edit(_JOIN, "if ARGV[2] == '' and recovering() then", "if false then"),),
+        (Edit(_JOIN, "if A.joined_nonce == '' and recovering() then", "if false then"),),
         (*_STORE, "tests/coordinator/redis/test_recovery.py"),
     ),
     Fault(
@@ -105,7 +105,13 @@ FAULTS = (
     ),
     Fault(
         "AvailableNow waits for hashes that a pinned member does not name",
-        (Edit("coordinator/redis/lua/finish.lua", "named == '' and segments or", "true and segments or"),),
+        (
+            Edit(
+                "coordinator/redis/lua/finish.lua",
+                "of.hashes and within(segments, from_text(of.hashes)) or segments",
+                "segments",
+            ),
+        ),
         _STORE,
     ),
     Fault(

@@ -79,7 +79,7 @@ FAULTS = (
     ),
     Fault(
         "a change of the ordering keeps lane epochs",
-        (Edit("coordinator/redis/lua/join.lua", "'nonce', ARGV[8], 'epochs', '0')", "'epochs', '0')"),),
+        (Edit("coordinator/redis/lua/join.lua", "'nonce', A.next_nonce, 'epochs', '0')", "'epochs', '0')"),),
         _TESTS,
     ),
     Fault(

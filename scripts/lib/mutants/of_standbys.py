@@ -72,7 +72,7 @@ FAULTS = (
     ),
     Fault(
         "a drained member takes its own place over",
-        (Edit(_DRAIN, "  redis.call('HDEL', KEYS[6], member)\n", ""),),
+        (Edit(_DRAIN, "  redis.call('HDEL', K.assignment, member)\n", ""),),
         _DRAINED,
     ),
     Fault(

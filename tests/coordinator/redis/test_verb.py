@@ -18,12 +18,6 @@ VERBS: list[Verb[Any]] = [v for module in MODULES for v in vars(module).values()
 LUA = files("coordinator.redis") / "lua"
 SCRIPTS = {script.name.removesuffix(".lua"): script for script in LUA.iterdir() if script.is_file()}
 SHARED = {file.name: file for file in (LUA / "shared").iterdir()}
-BY_POSITION = {
-    *("append", "assign", "commit_ranges", "copy", "copy_policies", "delete", "drain", "finish", "forget", "forgive"),
-    *("heartbeat", "join", "look", "policy", "reserve", "restore"),
-}
-"""Scripts that know the positions of their keys and arguments. This list only shrinks."""
-SHARED_BY_POSITION: set[str] = set()
 ORDERS = TopicPartition("orders", 3)
 
 
@@ -34,13 +28,12 @@ def head_and_code(script: Traversable) -> tuple[str, str]:
 
 
 def test_each_script_is_declared() -> None:
-    assert {v.name for v in VERBS} == SCRIPTS.keys() - BY_POSITION
+    assert {v.name for v in VERBS} == SCRIPTS.keys()
 
 
 def test_only_names_lua_knows_positions() -> None:
-    known = {name for name, script in SCRIPTS.items() if re.search(r"\b(KEYS|ARGV)\b", script.read_text("utf-8"))}
-    shared = {name for name, file in SHARED.items() if re.search(r"\b(KEYS|ARGV)\b", file.read_text("utf-8"))}
-    assert (known, shared - {"names.lua"}) == (BY_POSITION, SHARED_BY_POSITION)
+    texts = {name: file.read_text("utf-8") for name, file in (SCRIPTS | SHARED).items()}
+    assert [name for name, text in texts.items() if re.search(r"\b(KEYS|ARGV)\b", text)] == ["names.lua"]
 
 
 @pytest.mark.parametrize("declared", VERBS, ids=lambda v: v.name)

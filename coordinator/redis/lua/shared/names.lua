@@ -29,4 +29,4 @@ local function bind(keys, lists)
     K[list.name] = items
   end
 end
-if asked.call then bind(asked.keys, asked.lists) else call = asked end
+bind(asked.keys, asked.lists)
