@@ -51,7 +51,7 @@ _HAND_OUT = verb(
 _AUTHORIZE = verb(
     "authorize",
     "meta leases member topics batches",
-    "reset digest replayed as_planned lanes",
+    "reset digest replayed as_planned ids lanes",
     fields,
     partitions="owners",
 )
@@ -63,9 +63,15 @@ _SEAL = verb(
     partitions="owners",
 )
 _COMMIT = verb(
-    "commit", "meta leases member topics batches", "reset digest facts", fields, partitions="owners segments ics stable"
+    "commit",
+    "meta leases member topics batches",
+    "reset digest ids facts",
+    fields,
+    partitions="owners segments ics stable",
 )
-_CLAIM = verb("claim", "meta topics", "reset facts", nothing, partitions="owners segments ics stable epoch")
+_CLAIM = verb(
+    "claim", "meta topics", "reset ids facts leader_epochs", nothing, partitions="owners segments ics stable epoch"
+)
 _RECREATE = verb(
     "recreate",
     "meta topics events strikes failing",
@@ -158,7 +164,8 @@ class RedisPositions:
             digest=end.digest,
             replayed=replayed,
             as_planned=as_planned,
-            lanes=[_lanes(end, tp, owned_text(asked[tp])) for tp in partitions],
+            ids=_ids(end, partitions),
+            lanes=[owned_text(asked[tp]) for tp in partitions],
             partitions=partitions,
         )
         reply = got.value
@@ -194,9 +201,15 @@ class RedisPositions:
 
     @sound
     def commit(self, caller: Caller, offset: StreamOffset, facts: Facts, digest: str = "") -> Answer[Moved]:
-        lanes = _facts_of(offset, facts)
-        reset = str(offset.reset)
-        got = self.calls.ask(_COMMIT, caller, reset=reset, digest=digest, facts=lanes, partitions=facts)
+        got = self.calls.ask(
+            _COMMIT,
+            caller,
+            reset=str(offset.reset),
+            digest=digest,
+            ids=_ids(offset, facts),
+            facts=_fact_texts(facts),
+            partitions=facts,
+        )
         reply = got.value
         refused = {tp: _facts(text) for tp, text in zip(facts, reply["refused"].split("\n"), strict=False) if text}
         self.calls.fence("a commit", caller, {tp: union(f.hashes for f in of_tp) for tp, of_tp in refused.items()})
@@ -204,13 +217,13 @@ class RedisPositions:
 
     def claim(self, offset: StreamOffset, facts: Facts) -> None:
         fewer = {tp: coalesced(of_tp) for tp, of_tp in facts.items()}
-        epochs = {tp: {"leader_epoch": str(epoch)} for tp, epoch in offset.leader_epochs.items()}
-        lanes = zip(fewer, _facts_of(offset, fewer), strict=True)
         self.calls.run(
             _CLAIM,
             Caller(founding=offset.founding),
             reset=str(offset.reset),
-            facts=[of_tp | epochs.get(tp, {}) for tp, of_tp in lanes],
+            ids=_ids(offset, facts),
+            facts=_fact_texts(fewer),
+            leader_epochs=[str(offset.leader_epochs.get(tp, "-")) for tp in facts],
             partitions=facts,
         )
 
@@ -302,18 +315,15 @@ def _facts(text: str) -> tuple[Fact, ...]:
     return tuple(Fact.parse(*x.split()) for x in text.split(";") if x)
 
 
-def _lanes(offset: StreamOffset, tp: TopicPartition, lanes: str) -> dict[str, str]:
-    """Lanes of a partition as scripts read them."""
-    topic_id = offset.topic_ids.get(tp.topic, "-")
-    return {"topic": tp.topic, "id": topic_id, "partition": str(tp.partition), "lanes": lanes}
+def _ids(offset: StreamOffset, partitions: Iterable[TopicPartition]) -> dict[str, str]:
+    return {tp.topic: offset.topic_ids.get(tp.topic, "-") for tp in partitions}
 
 
-def _facts_of(offset: StreamOffset, facts: Facts) -> list[dict[str, str]]:
-    return [_lanes(offset, tp, "".join(map(_fact_text, of_tp))) for tp, of_tp in facts.items()]
-
-
-def _fact_text(f: Fact) -> str:
-    return f"{f.hashes} {f.epoch} {f.done};" if f.epoch else f"{f.hashes} {f.done} ;"
+def _fact_texts(facts: Facts) -> list[str]:
+    return [
+        "".join(f"{f.hashes} {f.epoch} {f.done};" if f.epoch else f"{f.hashes} {f.done} ;" for f in of_tp)
+        for of_tp in facts.values()
+    ]
 
 
 def _growths(growths: Iterable[Growth]) -> list[str]:

@@ -3,8 +3,8 @@
 -- A.reset: reset epoch of the offset, A.digest: of the offset; the member's hash keeps it,
 -- A.replayed: whether this process did not plan the batch, and its tasks may end slices early,
 -- A.as_planned: whether to seal it at its planned ends, unless an earlier life has authorised it,
--- A.lanes: {topic, id, partition, lanes} of each partition, lanes "lo-hi epoch;...", or "lo-hi epoch 120-159,171-240;..." in
---   a group without order
+-- A.ids: topic -> id, A.lanes: "lo-hi epoch;..." of each partition, or "lo-hi epoch 120-159,171-240;..." in a group without
+--   order
 -- Reply owned: a line for each partition in the form of the call, or "all" if the member owns all lanes of the call
 --   sealed: 1 if an earlier life sealed the batch, else ""   seal: its early ends
 --   planned: 1 if A.as_planned, and the batch has a seal now, else ""
@@ -40,11 +40,11 @@ local function slices_of(lanes, owners_key, valid)  -- the same in a group witho
   return held, all
 end
 
-for i, of_partition in ipairs(A.lanes) do
-  local topic, id, _, lanes = lanes_of_argument(of_partition)
+for i, keys in ipairs(K.partitions) do
+  local topic, _, id = place_of(keys.owners)
   ids[topic] = ids[topic] or string.match(redis.call('HGET', K.topics, topic) or '', '^(%S+)') or ''
   local find = is_without_order() and slices_of or owned_of
-  local held, all = find(from_text(lanes), K.partitions[i].owners, current and ids[topic] == id)
+  local held, all = find(from_text(A.lanes[i]), keys.owners, current and ids[topic] == id)
   verdicts[#verdicts + 1] = all and 'all' or table.concat(held)
 end
 local before = redis.call('HMGET', K.member, 'authorized', 'seal')

@@ -2,8 +2,8 @@
 -- (rule: fence-by-lane-epoch). Refuses the other lanes; the owned lanes move all the same (rule: verdict-per-hash).
 -- A repeated commit changes nothing (rule: cumulative-commit).
 -- A.reset: reset epoch of the offset, A.digest: of the batch ("": do not check that the member authorised it),
--- A.facts: {topic, id, partition, lanes} of each partition, lanes "lo-hi epoch position[,first-last...];...": all offsets
---   left of the position are done, and the offsets first-last above it. In a group without order the position is 0
+-- A.ids: topic -> id, A.facts: "lo-hi epoch position[,first-last...];..." of each partition: all offsets left of the
+--   position are done, and the offsets first-last above it. In a group without order the position is 0
 -- Reply refused: "lo-hi epoch position[,first-last...];..." of each partition, a line each
 --   exactly: 1 if each position is now that of its fact, and the segments have no individual commit, else ""
 --   unread: 1 if positions would move but the member never authorised this batch (rule: unread-batch), else ""
@@ -49,12 +49,11 @@ local function slice_facts(lanes, keys, valid)
   return facts, refused
 end
 
-for i, fact in ipairs(A.facts) do
-  local topic, id, partition, lanes = lanes_of_argument(fact)
+for i, keys in ipairs(K.partitions) do
+  local topic, partition, id = place_of(keys.owners)
   ids[topic] = ids[topic] or string.match(redis.call('HGET', K.topics, topic) or '', '^(%S+)') or ''
-  local keys = K.partitions[i]
   local find = is_without_order() and slice_facts or owned_facts
-  local facts, refused = find(from_text(lanes), keys, current and ids[topic] == id)
+  local facts, refused = find(from_text(A.facts[i]), keys, current and ids[topic] == id)
   local segments, more = {}, false
   if #facts > 0 then segments, more = raised(keys, facts) end
   moves = moves or more

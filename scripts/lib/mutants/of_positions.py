@@ -291,7 +291,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/claim.lua",
-                "return not epoch or not has_newer_leader_epoch(stored, epoch, A.reset, id)",
+                "return epoch == '-' or not has_newer_leader_epoch(stored, epoch, A.reset, id)",
                 "return true",
             ),
         ),

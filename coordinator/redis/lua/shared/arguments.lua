@@ -19,20 +19,19 @@ end
 
 local function is_position(text) return number(text) and text ~= OFFSET_MAX end
 
-local function is_topic(of) return string.find(of.topic, NAME) and string.find(of.id, NAME) and number(of.partition) end
-
--- {topic, id, partition, lanes} -> these four
-local function lanes_of_argument(of)
-  if not is_topic(of) then
-    require_argument(false, 'lanes', table.concat({ of.topic, of.id, of.partition, of.lanes }, ' '))
-  end
-  return of.topic, of.id, of.partition, of.lanes
+-- The topic and the partition of a key, and the id that A.ids has of this topic.
+local function place_of(key)
+  local topic, partition = string.match(key, '^coop:v1:{[^}]*}:%a+:([%w._-]+):(%d+)$')
+  require_argument(topic and number(partition), 'topic', key)
+  require_argument(string.find(A.ids[topic], NAME), 'topic id', A.ids[topic])
+  return topic, partition, A.ids[topic]
 end
 
 -- Checks A.places: {topic, id, count, partition, position} of each partition, position "-" where there is none.
 local function check_places()
   for _, p in ipairs(A.places) do
-    local right = is_topic(p) and number(p.count) and tonumber(p.partition) < tonumber(p.count)
+    local named = string.find(p.topic, NAME) and string.find(p.id, NAME)
+    local right = named and number(p.count) and number(p.partition) and tonumber(p.partition) < tonumber(p.count)
     require_argument(right and (p.position == '-' or is_position(p.position)), 'position',
       table.concat({ p.topic, p.id, p.count, p.partition, p.position }, ' '))
   end
