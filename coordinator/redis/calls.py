@@ -3,18 +3,17 @@
 Redis TIME decides leases. A simulation passes its own time as `now`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Self, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges, event_text
 from coordinator.assignment.settings import LONGEST_DELAY_MS, GroupSettings
-from coordinator.progress.ownership import Owned
-from coordinator.redis.client import RedisClient, Reply
+from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.redis.replies import NO_MEMBER, Answer, Caller, Seen
-from coordinator.redis.verb import Verb, nothing, verb
-from coordinator.values.ranges import HashRange, offsets_of
+from coordinator.redis.script_texts import flat
+from coordinator.redis.verb import Reply, Verb, nothing, verb
 from coordinator.values.subscription import TopicPartition
 
 T = TypeVar("T")
@@ -110,41 +109,6 @@ class ScriptCalls:
             self.event(
                 "fence", f"{what} for ranges that the member does not own at that lane epoch", caller.member, refused
             )
-
-
-def flat(fields: Mapping[str, str]) -> list[str]:
-    """Field, value, field, value ... as scripts read a hash."""
-    return [text for field in fields.items() for text in field]
-
-
-def pairs(flat_texts: Sequence[str]) -> dict[str, str]:
-    """The hash of such a list."""
-    return dict(zip(flat_texts[::2], flat_texts[1::2], strict=True))
-
-
-def owned_text(owned: Iterable[Owned]) -> str:
-    """Ranges at their lane epochs, as scripts read them: `lo-hi epoch;` for each, or `lo-hi epoch 120-159,171-240;`."""
-    return "".join(f"{o.hashes} {o.epoch}{' ' * bool(o.offsets)}{','.join(map(str, o.offsets))};" for o in owned)
-
-
-def owned_of(text: str) -> tuple[Owned, ...]:
-    """The ranges of such a text."""
-    return tuple(_owned(*x.split()) for x in text.split(";") if x)
-
-
-def _owned(hashes: str, epoch: str, offsets: str = "") -> Owned:
-    return Owned(HashRange.parse(hashes), epoch, offsets_of(offsets.replace(",", " ")) if offsets else ())
-
-
-def ranges_text(hashes: Iterable[HashRange]) -> str:
-    """Ranges as scripts read them: `lo-hi ;` for each."""
-    return "".join(f"{h} ;" for h in hashes)
-
-
-def place(tp: TopicPartition, topic_id: str, count: int, position: int | None) -> dict[str, str]:
-    """A position as scripts read it; "-" for none. `count` is the number of the topic's partitions."""
-    where = {"topic": tp.topic, "id": topic_id, "count": str(count), "partition": str(tp.partition)}
-    return where | {"position": "-" if position is None else str(position)}
 
 
 def answer(reply: Reply, value: T) -> Answer[T]:

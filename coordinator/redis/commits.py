@@ -11,12 +11,11 @@ from coordinator.errors import CommitWithoutOrderError, StateFormatError, Unknow
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.calls import ScriptCalls, owned_of, owned_text
-from coordinator.redis.client import Reply
-from coordinator.redis.errors import sound
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.replies import Caller
-from coordinator.redis.verb import verb
+from coordinator.redis.script_texts import owned_of, owned_text
+from coordinator.redis.verb import Reply, sound, verb
 from coordinator.values.identifiers import LANE_EPOCH
 from coordinator.values.ranges import HashRange, OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition

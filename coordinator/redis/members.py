@@ -1,7 +1,8 @@
-"""The members of a group in Redis: join, lease, assignment, hand-over, leave. `ports.Members` describes each verb."""
+"""The members of a group in Redis: join, lease, assignment, hand-over, leave."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from coordinator.assignment.assignment_text import Ranges, ranges_of, subscriber
 from coordinator.assignment.assignment_text import ranges_text as assignment_text
@@ -9,15 +10,16 @@ from coordinator.assignment.assignors.assignor import Assignment, Subscriber
 from coordinator.assignment.policies import Policy, policy_of
 from coordinator.errors import StateFormatError
 from coordinator.progress.growth import parsed
-from coordinator.redis.calls import ScriptCalls, flat, pairs, ranges_text
-from coordinator.redis.client import Reply
-from coordinator.redis.errors import sound
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.policies import RedisPolicies
-from coordinator.redis.ports import NO_RANGES, Offsets
-from coordinator.redis.replies import LATER, Admitted, Answer, Caller, Joining, Leaving, Look
-from coordinator.redis.verb import nothing, number, truth, verb
+from coordinator.redis.replies import LATER, NO_RANGES, Admitted, Answer, Caller, Joining, Leaving, Look
+from coordinator.redis.script_texts import flat, pairs, ranges_text
+from coordinator.redis.verb import Reply, nothing, number, sound, truth, verb
+from coordinator.values.log import Offsets
 from coordinator.values.subscription import TopicPartition
+
+if TYPE_CHECKING:
+    from coordinator.redis.calls import ScriptCalls
 
 
 def _look(reply: Reply) -> Look:
@@ -85,10 +87,16 @@ _LEAVE = verb(
 class RedisMembers:
     """The calls of a member about its group."""
 
-    calls: ScriptCalls
+    calls: "ScriptCalls"
 
     @sound
     def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[Admitted]:
+        """Join with this incarnation. The answer has the targets, raised to those of the other members.
+
+        Raises `Busy` while another member of the same application, or of the same query, lives. Raises `Held` while
+        another member works that reads pinned ranges of this one, or that is assigned ranges where this one is pinned.
+        Raises `OtherFilter` or `OtherOrdering` while any member of a group with another filter or ordering lives.
+        """
         return self.calls.ask(
             _JOIN,
             caller,
@@ -106,10 +114,18 @@ class RedisMembers:
 
     @sound
     def heartbeat(self, caller: Caller, *, reading: bool = False) -> Answer[None]:
+        """Renew the lease. Push the expiry of all keys of the group, including topics of other members.
+
+        `reading`: a task of an authorised batch may read. The clock of the batch runs just as long (rule: batch-clock).
+        """
         return self.calls.ask(_HEARTBEAT, caller, reading=reading, every=self.calls.keys.all(self._placed()))
 
     @sound
     def forget(self, caller: Caller, topics: Collection[str]) -> Answer[tuple[TopicPartition, ...]]:
+        """Delete those of `topics` that no live member has subscribed to for `retention_ms`: their partitions.
+
+        A topic is marked at the first call that finds no subscriber: its time runs from then on (rule: topic-expiry).
+        """
         placed = [tp for tp in self._placed() if tp.topic in topics]
         with self.calls.client.reading() as redis:
             live = [name for name, _ in redis.zrange(self.calls.keys.leases, 0, -1, withscores=True)]
@@ -127,41 +143,59 @@ class RedisMembers:
 
     @sound
     def look(self, caller: Caller) -> Answer[Look]:
+        """The ranges that the member should own, and whether an assignment is due."""
         return self.calls.ask(_LOOK, caller)
 
     @sound
     def subscribers(self, members: Sequence[str]) -> tuple[Subscriber, ...]:
+        """The fields of these members that an assignor may read. Members that have left are missing."""
         found = self.calls.hashes(map(self.calls.keys.member, members))
         return tuple(subscriber(name, fields) for name, fields in zip(members, found, strict=True) if fields)
 
     @sound
     def assignment(self) -> Assignment:
+        """The assignment in force."""
         return {member: ranges_of(text) for member, text in self.calls.hash(self.calls.keys.assignment).items()}
 
     @sound
     def partition_counts(self) -> dict[str, int]:
+        """The group's topics with their partition counts."""
         topics = self.calls.hash(self.calls.keys.topics)
         return {topic: KnownTopic.parse(topic, text).partitions for topic, text in topics.items()}
 
     def policy(self) -> Policy:
+        """The policies in force; the defaults if none is set."""
         return RedisPolicies(self.calls).policy()
 
     @sound
     def copy_policies(self, version: str, policy: Policy) -> None:
+        """Copy the policies of the Kafka cluster to the group, unless it has newer ones (rule: cluster-policies)."""
         RedisPolicies(self.calls).copy(version, policy)
 
     def assign(
         self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""
     ) -> Answer[int]:
+        """Record an assignment. The answer is its generation, or 0 if its occasion has passed.
+
+        `failure` is the error of this protocol's assignor, if another one made the assignment.
+        """
         entries = flat({member: assignment_text(ranges) for member, ranges in assignment.items()})
         return self.calls.ask(
             _ASSIGN, caller, occasion=occasion, protocol=protocol, failure=failure, assignment=entries
         )
 
     def release(self, caller: Caller, ranges: Ranges) -> Answer[int]:
+        """Release the parts of `ranges` that are assigned to other working members. The answer is their number.
+
+        A pinned member releases all of them.
+        """
         return self.calls.ask(_RELEASE, caller, ranges=[*map(ranges_text, ranges.values())], partitions=ranges)
 
     def leave(self, caller: Caller, unconfirmed: Ranges, leaving: Leaving = LATER) -> int:
+        """Free every range without an unconfirmed slice. The answer is the number of ranges kept.
+
+        `leaving` says how long others wait for these (rule: leave-keeps-unconfirmed).
+        """
         return self.calls.run(
             _LEAVE,
             caller,
@@ -172,6 +206,10 @@ class RedisMembers:
         )
 
     def finish(self, caller: Caller, targets: Offsets, pinned: Ranges = NO_RANGES) -> Answer[bool]:
+        """AvailableNow: whether every hash of every partition is at its target, or parked at its position.
+
+        Of the partitions in `pinned`, only these hashes count.
+        """
         named = {tp: {"hashes": ranges_text(hashes)} for tp, hashes in pinned.items()}
         of_partitions = [
             {"name": f"{tp.topic} {tp.partition}", "target": str(target)} | named.get(tp, {})

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from coordinator.redis.calls import ScriptCalls, flat, pairs, place
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.keys import GROUPS
 from coordinator.redis.poison import RedisPoison
 from coordinator.redis.policies import KEPT_MS, RedisPolicies
-from coordinator.redis.positions import STATUS
+from coordinator.redis.position_verbs import STATUS
+from coordinator.redis.script_texts import flat, pairs, place
 from coordinator.redis.verb import nothing, number, verb
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition

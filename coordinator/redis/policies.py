@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from coordinator.assignment.policies import CLUSTER, Policy, checked, policy_of
-from coordinator.redis.calls import ScriptCalls, flat, pairs
 from coordinator.redis.group_state import check_schema
+from coordinator.redis.script_texts import flat, pairs
 from coordinator.redis.verb import nothing, verb
+
+if TYPE_CHECKING:
+    from coordinator.redis.calls import ScriptCalls
 
 KEPT_MS = 7 * 24 * 3_600_000
 """How long a policy without a group is kept: seven days, as in Kafka (KIP-211)."""
@@ -18,7 +22,7 @@ _POLICY = verb("policy", "meta policy events", "kept_ms policies", lambda reply:
 class RedisPolicies:
     """Reads and writes of a group's policies, for members and others."""
 
-    calls: ScriptCalls
+    calls: "ScriptCalls"
 
     def policy(self) -> Policy:
         """The policies in force; the defaults if none is set. Raises `StateFormatError`."""

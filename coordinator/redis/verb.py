@@ -10,13 +10,18 @@ declared; the items of a list that is declared as "" are keys. A number travels 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from functools import wraps
+from typing import Any, Generic, ParamSpec, TypeVar
 
-from coordinator.redis.client import Reply
+from coordinator.errors import StateFormatError
 from coordinator.redis.keys import GroupKeys
 from coordinator.values.subscription import TopicPartition
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+Reply = Mapping[str, Any]
+"""The named fields of a script's reply: texts, and lists of texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +79,16 @@ def number(name: str) -> Callable[[Reply], int]:
 def truth(name: str) -> Callable[[Reply], bool]:
     """Reads a truth: "" if it is none."""
     return lambda reply: bool(reply[name])
+
+
+def sound(method: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a method that parses texts of Redis: an unreadable text is a `StateFormatError`, never a bare error."""
+
+    @wraps(method)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(*args, **kwargs)
+        except (ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
+            raise StateFormatError(f"the state of the group in Redis is damaged: {error}") from None
+
+    return checked

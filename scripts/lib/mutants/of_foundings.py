@@ -105,7 +105,13 @@ FAULTS = (
     ),
     Fault(
         "a group is created while proofs wait",
-        (Edit("coordinator/redis/positions.py", "topics events growth proofs", "topics events growth proofs=chosen"),),
+        (
+            Edit(
+                "coordinator/redis/position_verbs.py",
+                "growth proofs",
+                "growth proofs=chosen",
+            ),
+        ),
         _ADDED,
     ),
     Fault(

@@ -147,7 +147,7 @@ FAULTS = (
     ),
     Fault(
         "a recovery refuses partitions of which its member knows nothing",
-        (Edit("coordinator/redis/positions.py", "max(count[tp.topic], tp.partition + 1)", "count[tp.topic]"),),
+        (Edit("coordinator/redis/position_verbs.py", "max(count[tp.topic], tp.partition + 1)", "count[tp.topic]"),),
         ("tests/coordinator/redis/test_recovery.py",),
     ),
     Fault(

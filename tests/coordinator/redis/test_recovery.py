@@ -14,9 +14,8 @@ from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.ports import Store
 from coordinator.redis.replies import Caller, Joining
-from coordinator.redis.store import store_of
+from coordinator.redis.store import Store, store_of
 from coordinator.values import verdicts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition

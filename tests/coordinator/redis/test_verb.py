@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from coordinator.redis import calls, commits, members, operator, poison, policies, positions, reports
+from coordinator.redis import calls, commits, members, operator, poison, policies, position_verbs, reports
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.verb import Verb, fields, nothing, number, truth, verb
 from coordinator.values.subscription import TopicPartition
 
-MODULES = (calls, commits, members, operator, poison, policies, positions, reports)
+MODULES = (calls, commits, members, operator, poison, policies, position_verbs, reports)
 VERBS: list[Verb[Any]] = [v for module in MODULES for v in vars(module).values() if isinstance(v, Verb)]
 LUA = files("coordinator.redis") / "lua"
 SCRIPTS = {script.name.removesuffix(".lua"): script for script in LUA.iterdir() if script.is_file()}
