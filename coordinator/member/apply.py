@@ -150,7 +150,7 @@ class World:
             offsets = of_this_schema(self.log.group_offsets(group, patient=False), group)
             before, allowed, written = None, True, dict[TopicPartition, tuple[int, str]]()
             while allowed:
-                status, policy = store.positions.status(), store.members.policy()
+                status, policy = store.positions.status(), store.policies.policy()
                 if before is None and founding not in ("", status.founding):
                     raise Replaced(status.founding)
                 now = _mirror_entries(store, partitions, topics, status, policy)

@@ -10,6 +10,7 @@ from coordinator.member.kinds import call, function, member_call, notice, own_ca
 from coordinator.plan.cost.steering import Steering
 from coordinator.redis.members import RedisMembers
 from coordinator.redis.poison import RedisPoison
+from coordinator.redis.policies import RedisPolicies
 from coordinator.redis.positions import RedisPositions
 from coordinator.redis.reports import RedisReports
 from coordinator.values.log import Log as Kafka
@@ -21,6 +22,10 @@ def _kafka(world: World) -> Kafka:
 
 def _members(world: World) -> RedisMembers:
     return world.store.members
+
+
+def _policies(world: World) -> RedisPolicies:
+    return world.store.policies
 
 
 def _positions(world: World) -> RedisPositions:
@@ -64,8 +69,8 @@ ReadSubscribers = redis_call(RedisMembers.subscribers, _members)
 ReadMetadata = redis_call(World.metadata)
 ReadAssignment = redis_call(RedisMembers.assignment, _members)
 ReadPartitionCounts = redis_call(RedisMembers.partition_counts, _members)
-ReadPolicy = redis_call(RedisMembers.policy, _members)
-CopyPolicies = redis_call(RedisMembers.copy_policies, _members)
+ReadPolicy = redis_call(RedisPolicies.policy, _policies)
+CopyPolicies = redis_call(RedisPolicies.copy, _policies)
 Assign = member_call(RedisMembers.assign, _members)
 Release = member_call(RedisMembers.release, _members)
 Finish = member_call(RedisMembers.finish, _members)

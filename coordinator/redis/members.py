@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from coordinator.assignment.assignment_text import Ranges, ranges_of, subscriber
 from coordinator.assignment.assignment_text import ranges_text as assignment_text
 from coordinator.assignment.assignors.assignor import Assignment, Subscriber
-from coordinator.assignment.policies import Policy, policy_of
+from coordinator.assignment.policies import policy_of
 from coordinator.errors import StateFormatError
 from coordinator.progress.growth import parsed
 from coordinator.redis.group_state import KnownTopic
-from coordinator.redis.policies import RedisPolicies
 from coordinator.redis.replies import LATER, NO_RANGES, Admitted, Answer, Caller, Joining, Leaving, Look
 from coordinator.redis.script_texts import flat, pairs, ranges_text
 from coordinator.redis.verb import Reply, nothing, number, sound, truth, verb
@@ -162,15 +161,6 @@ class RedisMembers:
         """The group's topics with their partition counts."""
         topics = self.calls.hash(self.calls.keys.topics)
         return {topic: KnownTopic.parse(topic, text).partitions for topic, text in topics.items()}
-
-    def policy(self) -> Policy:
-        """The policies in force; the defaults if none is set."""
-        return RedisPolicies(self.calls).policy()
-
-    @sound
-    def copy_policies(self, version: str, policy: Policy) -> None:
-        """Copy the policies of the Kafka cluster to the group, unless it has newer ones (rule: cluster-policies)."""
-        RedisPolicies(self.calls).copy(version, policy)
 
     def assign(
         self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""

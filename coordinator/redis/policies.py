@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from coordinator.assignment.policies import CLUSTER, Policy, checked, policy_of
 from coordinator.redis.group_state import check_schema
 from coordinator.redis.script_texts import flat, pairs
-from coordinator.redis.verb import nothing, verb
+from coordinator.redis.verb import nothing, sound, verb
 
 if TYPE_CHECKING:
     from coordinator.redis.calls import ScriptCalls
@@ -31,6 +31,7 @@ class RedisPolicies:
             check_schema(meta)
         return policy_of(policy)
 
+    @sound
     def copy(self, version: str, policy: Policy) -> None:
         """Copy the policies of the Kafka cluster to the group (rule: cluster-policies).
 

@@ -83,7 +83,7 @@ def verbs(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "status", store.positions.status
     yield "stable", lambda: store.positions.stable(["orders"])
     yield "growths", store.positions.growths
-    yield "policy", store.members.policy
+    yield "policy", store.policies.policy
     yield "strikes", store.poison.strikes
     yield "strike", lambda: store.poison.strike("m-1")
     yield "assignment", store.members.assignment

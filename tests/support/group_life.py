@@ -94,8 +94,8 @@ class Life:
         (growth,) = store.positions.growths()
         assert (growth.old, growth.new) == (2, 4)
         store.positions.grow([Growth("orders", "id-1", 4, 8, 1, 2)])
-        assert world.policies.set_policy({"accept.range.fetch:orders": "true"}) == store.members.policy()
-        store.members.copy_policies("id-p 1", store.members.policy())
+        assert world.policies.set_policy({"accept.range.fetch:orders": "true"}) == store.policies.policy()
+        store.policies.copy("id-p 1", store.policies.policy())
         assert dict(store.positions.positions([TP])) == {TP: ((WHOLE, 5),)}
 
     def _shared(self, world: World) -> None:
