@@ -1,4 +1,4 @@
-"""Kafka as the driver sees it (`ports.Log`): topics, ends, starting offsets, Kafka's own groups.
+"""Kafka as the driver sees it (`coordinator.values.log.Log`): topics, ends, starting offsets, Kafka's own groups.
 
 Knows Spark's rules for starting offsets; `offsets` and `connection` send the requests. Runs in the driver's reader
 process, one thread at a time.

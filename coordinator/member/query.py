@@ -21,9 +21,10 @@ from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis import ports
 from coordinator.redis.replies import Joining
+from coordinator.redis.store import Store
 from coordinator.values.clock import Clock
+from coordinator.values.log import Log
 from coordinator.values.offset_spec import OffsetSpec
 from coordinator.values.subscription import Subscription, TopicPartition
 
@@ -50,9 +51,9 @@ class Query:
         starting: OffsetSpec,
         cutting: Cutting,
         *,
-        log: ports.Log,
+        log: Log,
         clock: Clock,
-        store: ports.Store | None = None,
+        store: Store | None = None,
         me: Joining | None = None,
     ) -> None:
         self.setup = Setup(settings, subscription, starting, cutting, me or Joining({}))

@@ -25,6 +25,7 @@ from coordinator.errors import (
 from coordinator.redis import connection as redis_connection
 from coordinator.redis.errors import errors_as_ours
 from coordinator.redis.group_state import other_schema
+from coordinator.redis.verb import Reply
 from coordinator.values import verdicts
 
 TIMEOUT_S = 1.0
@@ -37,6 +38,7 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
 
 
 SHARED = (
+    "names",
     "damage",
     "failing",
     "arguments",
@@ -63,9 +65,6 @@ def script(verb: str) -> str:
     parts = [*(lua / "shared" / f"{name}.lua" for name in SHARED), lua / f"{verb}.lua"]
     return "".join(part.read_text() for part in parts)
 
-
-Reply = Mapping[str, Any]
-"""The named fields of a script's reply: texts, and lists of texts."""
 
 Entries = list[tuple[str, dict[str, str]]]
 """Entries of a stream: id and fields."""

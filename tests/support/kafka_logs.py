@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaTopicPartition
 
 from coordinator.kafka.log import KafkaLog
-from coordinator.redis.ports import Log
+from coordinator.values.log import Log
 from coordinator.values.offset_spec import OffsetSpec
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import Bounds, Subscription, Topic, TopicPartition

@@ -291,7 +291,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/claim.lua",
-                "return epoch == '-' or not has_newer_leader_epoch(stored, epoch, ARGV[2], id)",
+                "return epoch == '-' or not has_newer_leader_epoch(stored, epoch, A.reset, id)",
                 "return true",
             ),
         ),
@@ -304,7 +304,7 @@ FAULTS = (
     ),
     Fault(
         "positions of a cut log are written without its leader epoch",
-        (Edit("coordinator/redis/lua/recreate.lua", "if extents[i - 2] ~= '' and ", "if false and "),),
+        (Edit("coordinator/redis/lua/recreate.lua", "if extent ~= '' and ", "if false and "),),
         _CUT_LOGS,
     ),
     Fault(

@@ -183,7 +183,7 @@ def _named(subscription: Subscription, topics: Collection[str]) -> list[str]:
 
 
 class SimulatedLog:
-    """`coordinator.redis.ports.Log` over those logs; every call is a scheduling point."""
+    """`coordinator.values.log.Log` over those logs; every call is a scheduling point."""
 
     def __init__(self, kafka: SimulatedKafka, turn: Callable[..., None], *, committed: bool = False) -> None:
         self._kafka, self._turn, self._committed = kafka, turn, committed

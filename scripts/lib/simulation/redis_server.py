@@ -15,8 +15,9 @@ from random import Random
 import redis
 
 from coordinator.errors import RedisUnavailableError
-from coordinator.redis.client import RedisClient, Reply, TextRedis
+from coordinator.redis.client import RedisClient, TextRedis
 from coordinator.redis.keys import GROUPS, GroupKeys
+from coordinator.redis.verb import Reply
 from simulation.actors import Scheduler
 from simulation.sink import Violation
 
@@ -52,10 +53,11 @@ class Server:
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         """Run a script now, and check the state after it."""
-        call = json.loads(args[0]) | {"now": str(self.now_ms)}
+        asked = json.loads(args[0])
+        asked["call"]["now"] = str(self.now_ms)
         self.seen["scripts"] += 1
         try:
-            return self.client.run(verb, keys, [json.dumps(call), *args[1:]])
+            return self.client.run(verb, keys, [json.dumps(asked)])
         finally:
             if verb not in _QUIET_VERBS:
                 self.watch()
@@ -146,7 +148,9 @@ class Line(RedisClient):
             if fate == "lost" and not isinstance(answer, Violation):
                 raise self._no_answer(verb, fate) from None
             raise
-        self.trace(f"{verb} {' | '.join(args[1:])} -> {list(reply.values())[2:]}" + (f" ({fate})" if fate else ""))
+        self.trace(
+            f"{verb} {json.loads(args[0])['arguments']} -> {list(reply.values())[2:]}" + (f" ({fate})" if fate else "")
+        )
         self.passes(verb)
         if fate == "lost":
             raise self._no_answer(verb, fate)

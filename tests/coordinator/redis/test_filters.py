@@ -7,8 +7,8 @@ import pytest
 from coordinator.progress.ownership import Owned, completed
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.ports import Store
 from coordinator.redis.replies import Caller, Sealed
+from coordinator.redis.store import Store
 from coordinator.values import verdicts
 from coordinator.values.ranges import WHOLE
 from store_world import LONGEST, SESSION, TP, WANTED, World, lane
