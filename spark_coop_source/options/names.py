@@ -1,20 +1,17 @@
-"""Every name of an option, and the errors for an unknown name and for two names of one option. Knows no values."""
+"""Every name of an option, and the error for an unknown name. Knows no values."""
 
 import difflib
-from collections.abc import Mapping
 
-from coordinator.errors import ConflictingOptionsError, UnknownOptionError
+from coordinator.errors import UnknownOptionError
 from spark_coop_source.options.kafka_table import KAFKA_NAMES, REFUSED_FAMILIES
-from spark_coop_source.options.table import FORMER_NAMES, OPTIONS
+from spark_coop_source.options.table import OPTIONS
 from spark_coop_source.options.values import named
 
 _LONGEST_NAME = 100  # characters up to which a near name is looked for
 
-NAMES = (
-    {option.name.lower(): option.name for option in OPTIONS}
-    | {former.lower(): option.name for former, option in FORMER_NAMES.items()}
-    | {f"kafka.{name}": f"kafka.{name}" for name in KAFKA_NAMES}
-)
+NAMES = {option.name.lower(): option.name for option in OPTIONS} | {
+    f"kafka.{name}": f"kafka.{name}" for name in KAFKA_NAMES
+}
 """The name in the docs, by every known name in lower case."""
 
 # Spark adds the first two for load(path), and the next two for CREATE TABLE (measured on PySpark 4.3).
@@ -27,22 +24,6 @@ _MISPLACED = {
     "provider": _TABLE,
     "topic": "the option subscribe names the topics to read; topic is an option of Spark's Kafka sink",
 }
-
-
-def by_table_names(options: Mapping[str, str]) -> dict[str, str]:
-    """The options (names in any case) by the names of the table, in lower case.
-
-    Raises `ConflictingOptionsError` if an option is set by both of its names.
-    """
-    found = {name.lower(): text for name, text in options.items()}
-    for former, option in FORMER_NAMES.items():
-        if former.lower() in found:
-            if option.name in found:
-                raise ConflictingOptionsError(
-                    f"the options {option.name} and {former} are one option by two names", f"remove {former}"
-                )
-            found[option.name] = found.pop(former.lower())
-    return found
 
 
 def check_name(name: str) -> None:

@@ -29,7 +29,7 @@ from spark_coop_source.options import (
 )
 from spark_coop_source.options.cores import cores
 from spark_coop_source.options.kafka_options import kafka_arguments
-from spark_coop_source.options.names import by_table_names, check_name
+from spark_coop_source.options.names import check_name
 from spark_coop_source.options.notices import notices
 from spark_coop_source.options.values import Given, Option
 
@@ -117,7 +117,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     """
     for name in options:
         check_name(name)
-    given = Given(by_table_names(options))
+    given = Given({name.lower(): text for name, text in options.items()})
     checked = _checked(given, streaming)
     _check_rates(checked)
     _check_lease(checked)

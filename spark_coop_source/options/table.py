@@ -3,8 +3,6 @@
 Names, defaults and meaning of the first three sections and of "How it is read" are those of Spark's Kafka source.
 """
 
-from collections.abc import Mapping
-
 from coordinator.values.offset_spec import NoMatch
 from spark_coop_source.options.filter_values import KeyRanges, Keys
 from spark_coop_source.options.function_values import FunctionText, RowSchema
@@ -401,14 +399,3 @@ OPTIONS: tuple[Option[object], ...] = (
     MAP_IN_READ, MAP_IN_READ_SCHEMA, MAP_IN_READ_PER_KEY, MAP_IN_READ_CONCURRENCY, MAP_IN_READ_ON_ERROR,
 )  # fmt: skip
 """All options but `kafka.*`, in the order of the docs."""
-
-FORMER_NAMES: Mapping[str, Option[object]] = {
-    "pushFilters": PUSH_FILTERS,
-    "onStateLoss": ON_STATE_LOSS,
-    "mapInRead": MAP_IN_READ,
-    "mapInRead.schema": MAP_IN_READ_SCHEMA,
-    "mapInRead.perKey": MAP_IN_READ_PER_KEY,
-    "mapInRead.concurrency": MAP_IN_READ_CONCURRENCY,
-    "mapInRead.onError": MAP_IN_READ_ON_ERROR,
-}
-"""Former names of options, which still work."""

@@ -273,8 +273,8 @@ FAULTS = (
     ),
     Fault(
         "the rest of a lane begins one hash too late",
-        (Edit("coordinator/progress/ownership.py", "        lo = c.hi + 1\n", "        lo = c.hi + 2\n"),),
-        ("tests/coordinator/progress/test_ownership.py",),
+        (Edit("coordinator/values/hash_map.py", "        lo = c.hi + 1\n", "        lo = c.hi + 2\n"),),
+        ("tests/coordinator/values/test_hash_map.py",),
     ),
     Fault(
         "no check detects a hole among the segments",

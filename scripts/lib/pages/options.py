@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from pages.markdown import table
 from spark_coop_source.options.kafka_table import NO_EFFECT, PASSED, REFUSED, REFUSED_FAMILIES, UNDERSTOOD
-from spark_coop_source.options.table import FORMER_NAMES, OPTIONS
+from spark_coop_source.options.table import OPTIONS
 from spark_coop_source.options.values import INT, LONG, Integer, Kind, Option, Section
 
 _HEAD = """# Options
@@ -25,18 +25,9 @@ Java's names, with the prefix `kafka.`.
 """
 
 
-_FORMER = """
-## Former names
-
-These names have the same meaning as the new ones. A query that sets both names of an option fails.
-
-"""
-
-
 def markdown() -> str:
     """The whole page."""
-    former = table(("former name", "option"), ((f"`{name}`", f"`{to.name}`") for name, to in FORMER_NAMES.items()))
-    return "".join([_HEAD, *(_section(section) for section in Section), _KAFKA, *_kafka(), _FORMER, former])
+    return "".join([_HEAD, *(_section(section) for section in Section), _KAFKA, *_kafka()])
 
 
 def _section(section: Section) -> str:

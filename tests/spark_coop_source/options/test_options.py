@@ -18,7 +18,6 @@ from coordinator.values.record_filter import EVERYTHING
 from coordinator.values.subscription import Assigned, Pattern, TopicPartition, Topics
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.options.options import SourceOptions, validate
-from spark_coop_source.options.table import FORMER_NAMES
 
 BROKER = {"kafka.bootstrap.servers": "broker:9092"}
 BATCH = {**BROKER, "subscribe": "orders"}
@@ -162,33 +161,6 @@ def test_names_in_lower_case_as_spark_hands_them_on_mean_the_same() -> None:
     mixed = STREAM | {"minPartitions": "3", "kafkaConsumer.pollTimeoutMs": "9", "includeHeaders": "true", "slots": "1"}
     lower = {name.lower(): text for name, text in mixed.items()}
     assert validate(mixed, streaming=True) == validate(lower, streaming=True)
-
-
-FORMER = {
-    "pushFilters": "true",
-    "onStateLoss": "earliest",
-    "mapInRead": "operator:mul",
-    "mapInRead.schema": "n long",
-    "mapInRead.perKey": "true",
-    "mapInRead.concurrency": "2",
-    "mapInRead.onError": '{"then":"skip"}',
-}
-FUNCTION = {"map.in.read": "operator:add", "map.in.read.schema": "a int", "map.in.read.per.key": "true"}
-
-
-@pytest.mark.parametrize("former", FORMER)
-def test_a_former_name_means_the_same(former: str) -> None:
-    name, text, streaming = FORMER_NAMES[former].name, FORMER[former], former != "pushFilters"
-    given = STREAM | (FUNCTION if name.startswith("map.in.read") else {})
-    wanted = validate(given | {name: text}, streaming=streaming)
-    assert wanted != validate(given, streaming=streaming) or FUNCTION.get(name) == text
-    given.pop(name, None)
-    for spelled in (former, former.lower()):
-        assert validate(given | {spelled: text}, streaming=streaming) == wanted
-
-
-def test_every_former_name_is_tried() -> None:
-    assert {*FORMER} == {*FORMER_NAMES}
 
 
 def test_kafka_group_id_is_the_group() -> None:
@@ -344,12 +316,6 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
         pytest.param(STREAM | {"redis.max.outage": "25h"}, InvalidOptionError, ["86400000"], id="more than a day away"),
         pytest.param(
             STREAM | {"on.state.loss": "latest"}, InvalidOptionError, ["fail or earliest"], id="latest after loss"
-        ),
-        pytest.param(
-            STREAM | {"on.state.loss": "fail", "onStateLoss": "fail"},
-            ConflictingOptionsError,
-            ["one option by two names", "remove onStateLoss"],
-            id="two names of one option",
         ),
         pytest.param(STREAM | {"endingTimestamp": "5"}, InvalidOptionError, ["batch"], id="a stream that ends"),
     ],
