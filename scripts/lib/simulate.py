@@ -9,7 +9,7 @@ import processes
 import servers
 from simulation import schedules
 from simulation.schedules import Outcome
-from simulation.world import Valkey
+from simulation.world import IN_MEMORY, Valkey
 
 
 def arguments() -> argparse.Namespace:
@@ -28,7 +28,7 @@ def main() -> int:
     wanted = arguments()
     logging.getLogger("coordinator").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="coop-kafka-simulation-") as folder, processes.ending_politely():
-        server = servers.valkey(Path(folder))
+        server = servers.valkey(Path(folder), more=IN_MEMORY)
         valkey = Valkey(server.local_address or server.address)
         try:
             if wanted.trace:

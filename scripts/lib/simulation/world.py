@@ -6,7 +6,6 @@ The world knows no driver. Drivers, faults and the end of a schedule are in high
 from collections.abc import Callable
 from contextlib import closing
 from random import Random
-from typing import cast
 
 import redis
 
@@ -38,6 +37,8 @@ from simulation.wishes import Wishes
 
 SESSION_MS = 4_000
 MOST_RECORDS = 24  # in a partition, before the quiet end
+IN_MEMORY = ("--appendonly", "no")
+"""Settings of a Valkey that no schedule restarts: its files would only take time."""
 
 
 class Valkey:
@@ -45,8 +46,8 @@ class Valkey:
 
     def __init__(self, url: str) -> None:
         self.client = RedisClient(url)
-        self.raw = redis.Redis.from_url(url)
-        self.text = redis.Redis.from_url(url, decode_responses=True)
+        self.raw = redis.Redis.from_url(url, single_connection_client=True)
+        self.text = redis.Redis.from_url(url, decode_responses=True, single_connection_client=True)
         self.look = look_script(self.text)
 
     def close(self) -> None:
@@ -91,12 +92,11 @@ class World:
         self.server = Server(valkey.client, valkey.raw, keys, self.scheduler, self.random)
         self.server.reads_on = Random(f"{seed} reads").random() < 0.3  # noqa: S311 - other schedules stay as they were
         self.turns = Turns(self.invariants.states)
-        self._text = valkey.text
         self.server.forget()
         self.server.watch = self._watch
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
-        self._draw_kinds(seed, keys)
+        self._draw_kinds(seed)
         self.server.seen["with thousands of offsets"] += self.wide
         self.started: list[Wishes] = []  # of each driver so far
         self.sessions = session_lengths(seed, SESSION_MS, differ=not self.peaceful)
@@ -130,7 +130,7 @@ class World:
         self.max_deferred_keys = fails.choice((10_000, 3, 1)) if few else 10_000
         self.host_ahead_ms = fails.choice((0, 0, 0, 1_000, 60_000, 30 * 86_400_000))  # the clock of the executors
 
-    def _draw_kinds(self, seed: int, keys: GroupKeys) -> None:
+    def _draw_kinds(self, seed: int) -> None:
         """The kinds of members, and what may happen to their logs. Each draws by itself."""
         self.pins = Pins(seed, possible=not (self.peaceful or self.without_order) and len(self.kafka.topics) == 1)
         may_cut = not (self.peaceful or self.pins or self.wide) and len(self.kafka.topics) == 1
@@ -138,7 +138,7 @@ class World:
         self.invariants.excused = self.cuts.excuses
         self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
         may = not (self.pins or self.without_order) and len(self.kafka.topics) == 1
-        self.standbys = Standbys(seed, self._text, keys, self.server.seen, possible=may)
+        self.standbys = Standbys(seed, self.server.seen, possible=may)
         drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
         drawn |= {"different subscribers": self.kafka.apart, "cuts": self.cuts}
         self.retires = self.retires and not self.kafka.apart
@@ -187,8 +187,9 @@ class World:
         before = self.invariants.state
         self.invariants.check()
         self._check_filter(before)
-        self.standbys.watch()
-        self.retired.check(self.server.now_ms, lambda: [s.retention_ms for s in self._live_settings()])
+        self.standbys.watch(self.invariants.members.standbys)
+        topics, retentions = self.invariants.members.topics, lambda: [s.retention_ms for s in self._live_settings()]
+        self.retired.check(topics, self.server.now_ms, retentions)
         if self.invariants.state is not before:
             failing.counts_on(before, self.invariants.state)
             failing.bounded(before, self.invariants.state, self.server.now_ms)
@@ -211,8 +212,7 @@ class World:
 
     def _live_settings(self) -> list[GroupSettings]:
         """The settings of the members with a lease."""
-        leases = cast(list[tuple[str, float]], self._text.zrange(self.server.keys.leases, 0, -1, withscores=True))
-        live = (member for member, end_ms in leases if end_ms >= self.server.now_ms)
+        live = self.invariants.members.alive(self.server.now_ms)
         return [self.joined_with[member] for member in live if member in self.joined_with]
 
     def _check_grace(self, growth: Growth) -> None:
@@ -230,8 +230,7 @@ class World:
         """The filter of a group changes only while no other member lives (rule: one-filter)."""
         now = self.invariants.state
         if (before.nonce, before.run_id) == (now.nonce, now.run_id) and before.filter != now.filter:
-            leases = cast(list[tuple[str, float]], self._text.zrange(self.server.keys.leases, 0, -1, withscores=True))
-            alive = [member for member, end_ms in leases if end_ms >= self.server.now_ms]
+            alive = self.invariants.members.alive(self.server.now_ms)
             if len(alive) > 1:
                 raise Violation(f"FILTER: it is {now.filter!r} after {before.filter!r}, and {alive} live")
 
