@@ -67,6 +67,7 @@ REACHED = frozenset(
     | {"pinned", "held", "OverlappingRangesError"}
     | {"replayed the rest", "forgotten", "deleted", "replaced", "mirror"}
     | {"with standbys", "took over", "drained"}
+    | {"growth kept", "growth seen late", "growth may disorder", "grow_unseen", "in order across a growth"}
     | {"election", "transaction", "silence", "assigned"}
     | {"with a filter", "dropped", "waits for the filter", "change_filter", "FilterMismatchError", "FilterChangedError"}
 )
@@ -78,6 +79,7 @@ def _kinds(world: World, seed: int) -> list[tuple[Callable[[faults.Mixture], fau
     copies, rough = Random(f"{seed} copies").random() < 0.12, not world.peaceful  # noqa: S311 - it must replay
     return [
         (faults.failing, world.on_error),
+        (faults.growing, world.grows and rough),
         (faults.without_growth, bool(world.pins) or len(world.kafka.topics) > 1),
         (faults.filtering, world.filters.changes),
         (faults.answering_low, bool(world.brokers) and rough),
@@ -201,6 +203,7 @@ def _run_one(valkey: Valkey, seed: int, outcome: Outcome) -> Failure | None:
     finally:
         world.close()
         world.server.seen["late write of the mirror"] += world.brokers.late_writes
+        world.server.seen["in order across a growth"] += world.sink.crossed
         world.server.seen["placed again"] += world.invariants.placed_again
         outcome.seen += world.server.seen
         gc.collect(0)

@@ -6,12 +6,13 @@ The world knows no driver. Drivers, faults and the end of a schedule are in high
 from collections.abc import Callable
 from contextlib import closing
 from random import Random
+from typing import cast
 
 import redis
 
 from coordinator.assignment.settings import GroupSettings
 from coordinator.progress.growth import Growth
-from coordinator.redis.client import RedisClient
+from coordinator.redis.client import Entries, RedisClient
 from coordinator.redis.keys import GroupKeys
 from coordinator.values.offset_spec import Earliest, Latest
 from coordinator.values.subscription import TopicPartition
@@ -37,6 +38,7 @@ from simulation.wishes import Wishes
 
 SESSION_MS = 4_000
 MOST_RECORDS = 24  # in a partition, before the quiet end
+_LATEST = 20  # events: that of a new growth is among the last ones
 IN_MEMORY = ("--appendonly", "no")
 """Settings of a Valkey that no schedule restarts: its files would only take time."""
 
@@ -66,6 +68,7 @@ class World:
         self._draw_failing(Random(f"{seed} failing"))  # noqa: S311 - likewise
         self.waits = Random(f"{seed} waits").random() < 0.15  # noqa: S311 - triggers are longer than the longest batch
         self.retires = Random(f"{seed} retired").random() < 0.3  # noqa: S311 - likewise
+        self.grows = Random(f"{seed} growths").random() < 0.08  # noqa: S311 - often, and while nobody looks
         self.story: list[str] = []
         self.scheduler = Scheduler(self.random)
         self.clock = VirtualClock(self.scheduler)
@@ -92,6 +95,7 @@ class World:
         self.server = Server(valkey.client, valkey.raw, keys, self.scheduler, self.random)
         self.server.reads_on = Random(f"{seed} reads").random() < 0.3  # noqa: S311 - other schedules stay as they were
         self.turns = Turns(self.invariants.states)
+        self._text = valkey.text
         self.server.forget()
         self.server.watch = self._watch
         self.peaceful = self.chance(0.12)
@@ -206,6 +210,7 @@ class World:
         for growth in self.invariants.state.growths:
             if growth not in before.growths:
                 self._check_grace(growth)
+                self._hear(growth)
             self.producers.recorded(growth.old, growth.new)
         if not self.producers.founded:
             self.producers.founded = len(self.invariants.base)
@@ -225,6 +230,16 @@ class World:
             raise Violation(f"GRACE: {growth} is shorter than that of a member that lives")
         if grace_ms < self.growth_grace_ms:
             self.producers.break_promise()
+
+    def _hear(self, growth: Growth) -> None:
+        """Note the words of the event about a growth. Members say the same in their logs, from what Redis holds."""
+        about, seen = f"{growth.topic}: {growth.old} -> {growth.new} partitions; ", self.server.seen
+        latest = cast(Entries, self._text.xrevrange(self.server.keys.events, count=_LATEST))
+        words = next((e["why"].removeprefix(about) for _, e in latest if e["why"].startswith(about)), growth.promise)
+        if words != growth.promise:
+            raise Violation(f"WORDS: the event says {words!r}, and members say {growth.promise!r}")
+        kept = self.producers.hear(growth.old, growth.new, words)
+        seen["growth kept" if kept else "growth seen late" if growth.late else "growth may disorder"] += 1
 
     def _check_filter(self, before: State) -> None:
         """The filter of a group changes only while no other member lives (rule: one-filter)."""
