@@ -21,7 +21,8 @@ SEEDS = range(60)
 @pytest.fixture
 def valkey(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Valkey]:
     """A separate Valkey, which nothing else slows down. The coordinator's log lines go to the trace."""
-    caplog.set_level(logging.CRITICAL, logger="coordinator")  # its end also clears the levels that loggers remember
+    for name in ("coordinator", "spark_coop_source"):
+        caplog.set_level(logging.CRITICAL, logger=name)  # its end also clears the levels that loggers remember
     server = servers.valkey(tmp_path, more=IN_MEMORY)
     connections = Valkey(server.local_address or server.address)
     yield connections

@@ -16,6 +16,7 @@ from simulation.checkpoint import Checkpoint
 from simulation.driver import Driver
 from simulation.failing import LONGEST_DELAY_MS
 from simulation.pins import Pinned
+from simulation.redundancy import RedundantDriver
 from simulation.retired import RETENTION_MS
 from simulation.wishes import ASSIGNORS, EXCLUSIVE, Broken, Wishes
 from simulation.work import Work
@@ -108,7 +109,8 @@ class Applications:
         self.world.server.seen["assigned"] += checkpoint.assigned
         standby = self.world.standbys.drawn(ends_by_itself=wishes.available_now)
         settings, name = replace(self._settings(wishes, checkpoint), standby=standby), f"d{len(self.drivers)}"
-        self.drivers.append(Driver(self.world, self.work, name, checkpoint, wishes, settings))
+        made = RedundantDriver if self.world.redundant else Driver
+        self.drivers.append(made(self.world, self.work, name, checkpoint, wishes, settings))
         self._running.append(self.drivers[-1])
         self.world.started.append(wishes)
         pinned = f", pinned to {' '.join(map(str, checkpoint.pinned))}" if checkpoint.pinned else ""
@@ -116,8 +118,9 @@ class Applications:
         self.drivers[-1].trace(f"starts: {wishes}{pinned}{filtered}{', standby' if standby else ''}")
 
     def short(self) -> bool:
-        """Whether a driver is missing: there is none, or nobody names a part of the cut, or reads a topic."""
-        return not self.running or bool(self.world.pins.unread(self._named())) or bool(self._unread_topics())
+        """Whether a driver is missing: of a set, or nobody names a part of the cut, or reads a topic."""
+        too_few = len(self.running) < len(self.world.sets)
+        return too_few or bool(self.world.pins.unread(self._named())) or bool(self._unread_topics())
 
     def next_checkpoint(self) -> Checkpoint:
         """The checkpoint of the next driver at the quiet end: one that reads what nobody reads."""

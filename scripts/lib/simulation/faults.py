@@ -107,6 +107,13 @@ def growing(mixture: Mixture) -> Mixture:
     return {**mixture, _grow: 20, grow_unseen: 20, _produce: 30}
 
 
+def redundant(mixture: Mixture) -> Mixture:
+    """The same for replica sets: more drivers that start, and nothing that an operator does to one set."""
+    never = {_grow, grow_unseen, _policy, _endless_record, _failing_record, _operator_releases, _clock_jump, _copy}
+    never |= {_operator_resets, _operator_is_killed, _restore_redis, operator_deletes}
+    return {fault: weight for fault, weight in mixture.items() if fault not in never} | {_start: 60}
+
+
 def draining(mixture: Mixture) -> Mixture:
     """The same, with an operator who drains members."""
     return {**mixture, operator_drains: 30}
@@ -418,8 +425,9 @@ def _entry_lost(world: World, apps: Applications) -> None:
         driver = world.random.choice(apps.running)
 
         def forget() -> None:
+            server = driver.world.server
             world.trace(f"the entry of {driver.member} is deleted")
-            world.server.raw.delete(world.server.keys.member(driver.member))
+            server.raw.delete(server.keys.member(driver.member))
             apps.kill(driver)
 
         driver.line.doom = "the sink", forget

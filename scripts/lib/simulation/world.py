@@ -3,8 +3,10 @@
 The world knows no driver. Drivers, faults and the end of a schedule are in higher modules.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from copy import copy
 from random import Random
 from typing import cast
 
@@ -85,19 +87,12 @@ class World:
         self.wide = len(self.kafka.topics) == 1 and stretches.random() < 0.06  # slices of thousands of offsets
         self.producers.stretches = stretches if self.wide else None
         self.growth_grace_ms = self.random.choice((6_000, 40_000))
-        self.sink = Sink(
-            self.random.choice(list(Visible)), self.kafka.aged, self.producers.ordered, remembers=self.chance(0.5)
-        )
-        self.sink.by_key = not self.without_order
+        self._visible, self._remembers = self.random.choice(list(Visible)), self.chance(0.5)
         self.starting = self.random.choice((Earliest(), Earliest(), Latest()))
-        keys = GroupKeys(self.group)
-        self.invariants = Invariants(valkey.look, keys, self.kafka, self.sink)
-        self.server = Server(valkey.client, valkey.raw, keys, self.scheduler, self.random)
+        self._valkey = valkey
+        self._found(Counter())
         self.server.reads_on = Random(f"{seed} reads").random() < 0.3  # noqa: S311 - other schedules stay as they were
-        self.turns = Turns(self.invariants.states)
-        self._text = valkey.text
-        self.server.forget()
-        self.server.watch = self._watch
+        self.sets: tuple[World, ...] = (self,)  # this group, and the other replica sets
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
         self._draw_kinds(seed)
@@ -105,15 +100,38 @@ class World:
         self.started: list[Wishes] = []  # of each driver so far
         self.sessions = session_lengths(seed, SESSION_MS, differ=not self.peaceful)
         self.server.seen["with sessions that differ"] += len(self.sessions) > 1
-        self.lives: dict[str, str] = {}  # of each member: the driver whose first join was the latest
-        self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
-        self.recoveries = Recoveries(self.server.seen)
-        self.trials = Trials()
         self.operators: list[Actor] = []
         self._writers: list[Actor] = []
         self._tokens = 0
-        self.invariants.assigned = Assigned(valkey.text, keys, self.server.seen).check
-        self.retired = Retired(valkey.text, keys, self.server.seen)
+        self.server.seen["with replica sets"] += self.redundant
+
+    def _found(self, seen: Counter[str]) -> None:
+        """What belongs to one group: its state in Redis, and what its members and its sink know."""
+        keys, text = GroupKeys(self.group), self._valkey.text
+        self.sink = Sink(self._visible, self.kafka.aged, self.producers.ordered, remembers=self._remembers)
+        self.sink.by_key = not self.without_order
+        self.invariants = Invariants(self._valkey.look, keys, self.kafka, self.sink)
+        self.server = Server(self._valkey.client, self._valkey.raw, keys, self.scheduler, self.random, seen=seen)
+        self.server.forget()
+        self.server.watch = self._watch
+        self.turns, self.recoveries, self.trials = Turns(self.invariants.states), Recoveries(seen), Trials()
+        self.lives: dict[str, str] = {}  # of each member: the driver whose first join was the latest
+        self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
+        self.invariants.assigned = Assigned(text, keys, seen).check
+        self.retired = Retired(text, keys, seen)
+
+    def beside(self, group: str) -> "World":
+        """Another replica set: a group of its own over the same logs, on the same hosts and servers."""
+        other = copy(self)
+        other.group, other.kafka = group, self.kafka.beside()
+        other._found(self.server.seen)  # noqa: SLF001 - of its own class
+        other.server.fates, other.server.reads_on = self.server.fates, self.server.reads_on
+        return other
+
+    @property
+    def any_set(self) -> "World":
+        """This group, or one of the replica sets."""
+        return self if len(self.sets) == 1 else self.random.choice(self.sets)
 
     def cuts_found(self) -> None:
         """A member has moved positions because a log was cut: look where they are now."""
@@ -145,7 +163,9 @@ class World:
         self.standbys = Standbys(seed, self.server.seen, possible=may)
         drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
         drawn |= {"different subscribers": self.kafka.apart, "cuts": self.cuts}
-        self.retires = self.retires and not self.kafka.apart
+        plain = may and not (self.wide or self.cuts or self.standbys or self.standbys.drains or self.filters)
+        self.redundant = plain and Random(f"{seed} sets").random() < 0.35  # noqa: S311 - it must replay
+        self.retires = self.retires and not (self.kafka.apart or self.redundant)
         self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
 
     @property
@@ -157,7 +177,8 @@ class World:
         """End every actor, delete the group."""
         for actor in self.scheduler.actors:
             self.scheduler.kill(actor)
-        self.server.forget()
+        for each in self.sets:
+            each.server.forget()
 
     def trace(self, what: str) -> None:
         """Write one line of the story."""
@@ -234,7 +255,7 @@ class World:
     def _hear(self, growth: Growth) -> None:
         """Note the words of the event about a growth. Members say the same in their logs, from what Redis holds."""
         about, seen = f"{growth.topic}: {growth.old} -> {growth.new} partitions; ", self.server.seen
-        latest = cast(Entries, self._text.xrevrange(self.server.keys.events, count=_LATEST))
+        latest = cast(Entries, self._valkey.text.xrevrange(self.server.keys.events, count=_LATEST))
         words = next((e["why"].removeprefix(about) for _, e in latest if e["why"].startswith(about)), growth.promise)
         if words != growth.promise:
             raise Violation(f"WORDS: the event says {words!r}, and members say {growth.promise!r}")
