@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 import redis
 from redis.cluster import RedisCluster
+from redis.commands.core import Script
 
 from coordinator.errors import (
     RedisAccessError,
@@ -136,12 +137,19 @@ class RedisClient:
         self._shown = redacted(url)
         self._opening = Lock()
         self._redis: redis.Redis | RedisCluster | None = None
+        self._scripts: dict[str, Script] = {}
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         """The named fields of a script's reply. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
         with self._outages():
-            reply = self._opened().register_script(script(verb))(keys=list(keys), args=list(args))
+            reply = self._script(verb)(keys=list(keys), args=list(args), client=self._opened())
         return _accepted(reply)
+
+    def _script(self, verb: str) -> Script:
+        """The script of a verb. redis-py computes the digest of its text once: that costs as much as a short call."""
+        if verb not in self._scripts:
+            self._scripts[verb] = self._opened().register_script(script(verb))
+        return self._scripts[verb]
 
     @contextmanager
     def reading(self) -> Iterator[TextRedis]:
@@ -183,7 +191,7 @@ class RedisClient:
                 yield
         except RedisUnavailableError:
             with self._opening:
-                used, self._redis = self._redis, None
+                used, self._redis, self._scripts = self._redis, None, {}
             if used is not None:
                 redis_connection.drop_idle(used)
             raise

@@ -211,8 +211,11 @@ class RedisMembers:
         """The partitions of all topics that have a stable offset, and so keys of their own."""
         k = self.calls.keys
         with self.calls.client.reading() as redis:
-            stable = {topic: redis.hgetall(k.stable(topic)) for topic in redis.hgetall(k.topics)}
-        return [TopicPartition(topic, int(p)) for topic, offsets in stable.items() for p in offsets]
+            topics, pipeline = list(redis.hgetall(k.topics)), redis.pipeline(transaction=False)
+            for topic in topics:
+                pipeline.hgetall(k.stable(topic))
+            stable = zip(topics, pipeline.execute(), strict=True)
+        return [TopicPartition(topic, int(p)) for topic, offsets in stable for p in offsets]
 
 
 def _targets(text: str) -> dict[TopicPartition, int]:

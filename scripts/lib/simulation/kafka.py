@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -77,6 +78,12 @@ class SimulatedKafka:
         self._created: Counter[str] = Counter()
         for _ in range(partitions):
             self.add_partition()
+
+    def beside(self) -> "SimulatedKafka":
+        """The same logs, as another group sees them: with a group of Kafka's own."""
+        other = copy(self)
+        other.group_offsets = {}
+        return other
 
     def add_partition(self) -> None:
         """The topic grows."""

@@ -45,6 +45,7 @@ class Server:
     copies: list[dict[bytes, bytes]] = field(default_factory=list)
     ghosts: list[tuple[str, Sequence[str], Sequence[str]]] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
+    held: dict[str, int] = field(default_factory=dict)  # keys that expire, and when in the simulated time
 
     @property
     def now_ms(self) -> int:
