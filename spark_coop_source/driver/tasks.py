@@ -13,7 +13,7 @@ from coordinator.progress.acknowledgement import strips_of
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
-from spark_coop_source.options.options import SourceOptions
+from spark_coop_source.options.declarations import SourceOptions
 from spark_coop_source.task.partition import Ending, Sharing, SlicePartition
 from spark_coop_source.telemetry.report import ReportTo
 
@@ -86,7 +86,7 @@ def deadline(options: SourceOptions) -> int | None:
     """
     if options.standalone:
         return None
-    return time.time_ns() // 1_000_000 + options.longest_batch_ms + options.session_ms
+    return time.time_ns() // 1_000_000 + options.longest_ms + options.session_ms
 
 
 def _sharing(task: Iterable[Slice], shared: SharedStretches, batch: str, most_bytes: int) -> Sharing | None:

@@ -8,10 +8,10 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from coordinator.values.options import CHARACTERS
 from coordinator.values.ranges import HashRange, runs
 from coordinator.values.record_filter import Key
 from spark_coop_source.options.json_values import hash_ranges, json_of, short
-from spark_coop_source.options.values import CHARACTERS
 
 FILE = "file:"
 MOST_KEYS = 10_000

@@ -4,14 +4,14 @@ import difflib
 from collections.abc import Mapping
 
 from coordinator.errors import ConflictingOptionsError, UnknownOptionError
+from coordinator.values.options import named
+from spark_coop_source.options.declarations import FORMER_NAMES, OPTION_OF
 from spark_coop_source.options.kafka_table import KAFKA_NAMES, REFUSED_FAMILIES
-from spark_coop_source.options.table import FORMER_NAMES, OPTIONS
-from spark_coop_source.options.values import named
 
 _LONGEST_NAME = 100  # characters up to which a near name is looked for
 
 NAMES = (
-    {option.name.lower(): option.name for option in OPTIONS}
+    {option.name.lower(): option.name for option in OPTION_OF.values()}
     | {former.lower(): option.name for former, option in FORMER_NAMES.items()}
     | {f"kafka.{name}": f"kafka.{name}" for name in KAFKA_NAMES}
 )
@@ -37,11 +37,11 @@ def by_table_names(options: Mapping[str, str]) -> dict[str, str]:
     found = {name.lower(): text for name, text in options.items()}
     for former, option in FORMER_NAMES.items():
         if former.lower() in found:
-            if option.name in found:
+            if option.key in found:
                 raise ConflictingOptionsError(
                     f"the options {option.name} and {former} are one option by two names", f"remove {former}"
                 )
-            found[option.name] = found.pop(former.lower())
+            found[option.key] = found.pop(former.lower())
     return found
 
 
