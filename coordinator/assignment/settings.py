@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from coordinator.assignment.assignors.assignor import Assignor
@@ -21,7 +21,7 @@ _ORDERINGS: tuple[Ordering, ...] = get_args(Ordering)
 _STATE_LOSSES: tuple[StateLoss, ...] = get_args(StateLoss)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: a query's options have more bases
 class MemberOptions:
     """The options of a query that its member obeys. Each is declared here, and nowhere else."""
 
@@ -46,11 +46,6 @@ class MemberOptions:
     concurrency: int = option(  # keys at once inside a task, where the user's function runs in `read`
         "map.in.read.concurrency", Integer(1, 16_384), "1", former="mapInRead.concurrency"
     )
-
-    @property
-    def obeyed(self) -> dict[str, Any]:
-        """These fields alone, as arguments for `GroupSettings`."""
-        return {field.name: getattr(self, field.name) for field in fields(MemberOptions)}
 
 
 @dataclass(frozen=True, slots=True)

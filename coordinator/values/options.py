@@ -83,6 +83,11 @@ def option_fields(of: type[Any]) -> dict[str, Option[Any]]:
     return {field.name: field.metadata[_OPTION] for field in dataclasses.fields(of) if _OPTION in field.metadata}
 
 
+def part_of(options: Any, of: type[Any]) -> dict[str, Any]:
+    """The fields of one class among these options, as arguments for another class that has them."""
+    return {field.name: getattr(options, field.name) for field in dataclasses.fields(of)}
+
+
 def check_length(name: str, text: str, limit: str, most: int = CHARACTERS) -> None:
     """Refuse a value that would take long to parse. The message does not repeat it."""
     if len(text) > most:

@@ -3,11 +3,12 @@
 from coordinator.assignment.assignors import registry
 from coordinator.assignment.assignors.joined import Joined
 from coordinator.assignment.ownership_listener import OwnershipListener, listener
-from coordinator.assignment.settings import LONGEST_DELAY_MS, GroupSettings
+from coordinator.assignment.settings import LONGEST_DELAY_MS, GroupSettings, MemberOptions
 from coordinator.kafka.dead_letter_topic import check_dead_letter_topic
 from coordinator.kafka.log import KafkaLog
 from coordinator.plan.planning import Cutting
 from coordinator.redis.group_state import DEAD_LETTERS
+from coordinator.values.options import part_of
 from spark_coop_source.options.declarations import STARTING, SourceOptions
 
 
@@ -46,7 +47,7 @@ def check_dead_letters(options: SourceOptions) -> None:
 
 def standalone_settings(options: SourceOptions) -> GroupSettings:
     """The settings of a query without a group."""
-    return GroupSettings("", filter=options.filter, **options.obeyed)
+    return GroupSettings("", filter=options.filter, **part_of(options, MemberOptions))
 
 
 def group_settings(options: SourceOptions, group: str) -> GroupSettings:
@@ -63,5 +64,5 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         on_error=policy is not None,
         longest_delay_ms=policy.backoff_max_ms if policy else LONGEST_DELAY_MS,
         starting_option=next(iter(options.names_given(STARTING)), None),
-        **(options.obeyed | {"session_ms": options.gap_wait_ms or options.session_ms}),
+        **(part_of(options, MemberOptions) | {"session_ms": options.gap_wait_ms or options.session_ms}),
     )

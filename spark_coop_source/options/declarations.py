@@ -1,9 +1,8 @@
 """Every option of the source but `kafka.*`, declared once: name, kind of value, default and type.
 
-The options that the member of a group obeys are declared with its settings, in `MemberOptions`. The meaning of each
-option is text of docs/options.md (scripts/lib/pages/option_meanings.py).
-
-A new option is a field here or there; the code that uses it reads the field.
+The options that the member of a group obeys are declared with its settings (`MemberOptions`), and those of tasks in
+`ReadOptions`. A new option is a field here or there, and the code that uses it reads the field. Its meaning is a text
+of docs/options.md (scripts/lib/pages/option_meanings.py).
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,12 +13,13 @@ from pyspark.sql.types import StructType
 
 from coordinator.assignment.settings import MemberOptions
 from coordinator.values.offset_spec import AtTimestamp, AtTimestamps, Latest, NoMatch, OffsetSpec
-from coordinator.values.option_kinds import DAY_MS, INT, LONG, Duration, Flag, Integer, Text, Timestamp, Word
+from coordinator.values.option_kinds import INT, LONG, Duration, Flag, Integer, Text, Timestamp, Word
 from coordinator.values.options import Option, option, option_fields, option_or, optional
 from coordinator.values.ranges import HashRange
 from coordinator.values.record_filter import EVERYTHING, Key, RecordFilter
 from coordinator.values.subscription import Assigned, Pattern, Subscription, TopicPartition, Topics
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
+from spark_coop_source.fetch.read_options import ReadOptions
 from spark_coop_source.function.error_policy import ErrorPolicy
 from spark_coop_source.options.filter_values import KeyRanges, Keys
 from spark_coop_source.options.function_values import FunctionText, RowSchema
@@ -46,7 +46,7 @@ SLOTS_MAX = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions(MemberOptions):
+class SourceOptions(MemberOptions, ReadOptions):
     """The checked options of a query. Times are milliseconds; picklable; `repr` shows no secret."""
 
     subscribe: Topics | None = optional("subscribe", TopicNames())
@@ -93,13 +93,9 @@ class SourceOptions(MemberOptions):
 
     heartbeat_ms: int = option_or(3_000, "heartbeat.interval.ms", Integer(100, 1_800_000))
     gap_wait_ms: int | None = optional("gap.max.wait.ms", Integer(1_000, INT))  # without order; None: the session
-    kafka_max_outage_ms: int = option("kafkaMaxOutage", Duration(DAY_MS), "5m")
 
     fetch_retries: int = option("fetchOffset.numRetries", Integer(0, INT), "3")
     fetch_retry_interval_ms: int = option("fetchOffset.retryIntervalMs", Integer(0, INT), "1000")
-    poll_timeout_ms: int = option("kafkaConsumer.pollTimeoutMs", Integer(1, INT), "120000")
-    most_unfiltered: int = option("max.bytes.fetcher.filtering", Integer(65_536, LONG), "104857600")
-    most_uncompressed: int = option("max.batch.uncompressed.bytes", Integer(65_536, LONG), "1073741824")
     group_id_prefix: str | None = optional("groupIdPrefix", Text())  # without effect
     cache_bytes: int = option("max.bytes.key.range.cache", Integer(0, LONG), "209715200")  # 0: none
 

@@ -28,7 +28,9 @@ FAULTS = (
     ),
     _ignored("allow.individual.commit=false", "sharing=options.sharing is not False", "sharing=True", _AT_WORK),
     _ignored("allow.individual.commit=true", "demanding=options.sharing is True", "demanding=False", _CODES),
-    _ignored("that a member obeys", '**(options.obeyed | {"session_ms":', '**({"session_ms":', _AT_WIRING),
+    _ignored(
+        "that a member obeys", '**(part_of(options, MemberOptions) | {"session_ms":', '**({"session_ms":', _AT_WIRING
+    ),
     Fault(
         "an error with a code does not show its number",
         (Edit("coordinator/errors/policies.py", "{self.name}: code {self.code}: ", "{self.name}: "),),
