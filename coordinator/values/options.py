@@ -25,6 +25,11 @@ T = TypeVar("T")
 _OPTION = "option"
 
 
+def key_of(name: str) -> str:
+    """A user's spelling of a name, as names are compared: their case does not matter."""
+    return name.lower()
+
+
 @dataclass(frozen=True, slots=True)
 class Option(Generic[T]):
     """An option: its name, its kind of value, and its default as a user would write it."""
@@ -39,8 +44,8 @@ class Option(Generic[T]):
 
     @property
     def key(self) -> str:
-        """The name as Spark hands it on."""
-        return self.name.lower()
+        """See `key_of`."""
+        return key_of(self.name)
 
     def parse(self, text: str) -> T:
         """The value of a text; raises `InvalidOptionError`."""

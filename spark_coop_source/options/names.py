@@ -4,18 +4,18 @@ import difflib
 from collections.abc import Mapping
 
 from coordinator.errors import ConflictingOptionsError, UnknownOptionError
-from coordinator.values.options import named
+from coordinator.values.options import key_of, named
 from spark_coop_source.options.declarations import FORMER_NAMES, OPTION_OF
 from spark_coop_source.options.kafka_table import KAFKA_NAMES, REFUSED_FAMILIES
 
 _LONGEST_NAME = 100  # characters up to which a near name is looked for
 
 NAMES = (
-    {option.name.lower(): option.name for option in OPTION_OF.values()}
-    | {former.lower(): option.name for former, option in FORMER_NAMES.items()}
+    {option.key: option.name for option in OPTION_OF.values()}
+    | {key_of(former): option.name for former, option in FORMER_NAMES.items()}
     | {f"kafka.{name}": f"kafka.{name}" for name in KAFKA_NAMES}
 )
-"""The name in the docs, by every known name in lower case."""
+"""The name in the docs, by the key of every known name."""
 
 # Spark adds the first two for load(path), and the next two for CREATE TABLE (measured on PySpark 4.3).
 # The last is an option of Spark's Kafka sink.
@@ -29,25 +29,25 @@ _MISPLACED = {
 }
 
 
-def by_table_names(options: Mapping[str, str]) -> dict[str, str]:
-    """The options (names in any case) by the names of the table, in lower case.
+def texts_by_key(options: Mapping[str, str]) -> dict[str, str]:
+    """The texts of the options by the keys of the declared ones.
 
     Raises `ConflictingOptionsError` if an option is set by both of its names.
     """
-    found = {name.lower(): text for name, text in options.items()}
+    found = {key_of(name): text for name, text in options.items()}
     for former, option in FORMER_NAMES.items():
-        if former.lower() in found:
+        if key_of(former) in found:
             if option.key in found:
                 raise ConflictingOptionsError(
                     f"the options {option.name} and {former} are one option by two names", f"remove {former}"
                 )
-            found[option.key] = found.pop(former.lower())
+            found[option.key] = found.pop(key_of(former))
     return found
 
 
 def check_name(name: str) -> None:
     """Raise `UnknownOptionError` for a name (any case) that is in no table, suggesting the nearest one."""
-    given = name.lower()
+    given = key_of(name)
     if given in NAMES or given.startswith(tuple(f"kafka.{family}" for family in REFUSED_FAMILIES)):
         return  # `kafka_arguments` refuses these families by their own remedy
     remedy = _TABLE if given.startswith("option.") else _MISPLACED.get(given)

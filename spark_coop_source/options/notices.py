@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from coordinator.values.offset_spec import AtTimestamp, AtTimestamps, OffsetSpec
+from coordinator.values.options import key_of
 from spark_coop_source.options.declarations import OPTION_OF
 from spark_coop_source.options.kafka_table import NO_EFFECT
 
@@ -27,7 +28,7 @@ def _without_effect(texts: Mapping[str, str], *, batch: bool) -> Iterator[str]:
     ours = {"group_id_prefix": NO_EFFECT["group.protocol"]} | (_IGNORED_BY_BATCHES if batch else {})
     reasons |= {OPTION_OF[field].name: reason for field, reason in ours.items()}
     for name, reason in reasons.items():
-        if name.lower() in texts:
+        if key_of(name) in texts:
             yield f"option {name} has no effect: {reason}. Remedy: remove it."
 
 

@@ -17,7 +17,7 @@ from spark_coop_source.options import function_options, group_rules, offset_opti
 from spark_coop_source.options.cores import cores
 from spark_coop_source.options.declarations import OPTION_OF, SLOTS_MAX, SUBSCRIPTION, SourceOptions
 from spark_coop_source.options.kafka_options import kafka_arguments
-from spark_coop_source.options.names import by_table_names, check_name
+from spark_coop_source.options.names import texts_by_key, check_name
 from spark_coop_source.options.notices import notices
 
 
@@ -31,7 +31,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     """
     for name in options:
         check_name(name)
-    texts = by_table_names(options)
+    texts = texts_by_key(options)
     checked = _completed(_parsed(texts, streaming), texts, streaming)
     _check_rates(checked)
     _check_lease(checked)
