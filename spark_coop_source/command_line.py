@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from coordinator.tools.cli import main as cli
 from coordinator.tools.cli import printing
+from coordinator.values.options import named
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.options.kafka_options import PREFIX, kafka_arguments
 from spark_coop_source.options.kafka_table import KAFKA_NAMES, remedy
-from spark_coop_source.options.values import named
 
 if TYPE_CHECKING:
     from coordinator.tools.audit.columns import LogColumns

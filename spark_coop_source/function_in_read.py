@@ -15,7 +15,8 @@ from pyspark.sql.types import StructType
 from coordinator.errors import InvalidOptionError
 from spark_coop_source.function.on_error import OnError
 from spark_coop_source.function.user_function import SHOWN, as_text, check_form
-from spark_coop_source.options import function_options, table
+from spark_coop_source.options import function_options
+from spark_coop_source.options.declarations import OPTION_OF
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +52,7 @@ def map_in_read(
     policy = None
     if on_error is not None:
         function_options.check_per_key(per_key=per_key)
-        policy = table.MAP_IN_READ_ON_ERROR.parse(_text_of(on_error))
+        policy = OPTION_OF["function_on_error"].parse(_text_of(on_error))
     if not isinstance(function, str):
         check_form(function, per_key=per_key, concurrency=concurrency, on_error=policy)
     text = schema.json() if isinstance(schema, StructType) else schema
@@ -60,14 +61,15 @@ def map_in_read(
             f"the schema of map_in_read is of type {type(schema).__name__}",
             "name the columns that the function makes: DDL like 'key binary, n long', or a StructType",
         )
-    table.MAP_IN_READ_SCHEMA.parse(text)
-    return {
-        table.MAP_IN_READ.name: function if isinstance(function, str) else _pickled(function),
-        table.MAP_IN_READ_SCHEMA.name: text,
-        table.MAP_IN_READ_PER_KEY.name: str(per_key).lower(),
-        table.MAP_IN_READ_CONCURRENCY.name: str(concurrency),
-        **({} if on_error is None else {table.MAP_IN_READ_ON_ERROR.name: on_error.text}),
+    OPTION_OF["function_output"].parse(text)
+    texts = {
+        "function": function if isinstance(function, str) else _pickled(function),
+        "function_output": text,
+        "per_key": str(per_key).lower(),
+        "concurrency": str(concurrency),
+        **({} if on_error is None else {"function_on_error": on_error.text}),
     }
+    return {OPTION_OF[field].name: text for field, text in texts.items()}
 
 
 def _text_of(on_error: object) -> str:

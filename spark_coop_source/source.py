@@ -22,7 +22,7 @@ from spark_coop_source.environment import needed_packages
 
 if TYPE_CHECKING:
     from spark_coop_source.function.user_function import UserFunction
-    from spark_coop_source.options.options import SourceOptions
+    from spark_coop_source.options.declarations import SourceOptions
 
 
 class CoopKafkaDataSource(DataSource):
@@ -74,8 +74,8 @@ class CoopKafkaDataSource(DataSource):
             return options, UserFunction(
                 options.function,
                 schema,
-                options.function_per_key,
-                options.function_concurrency,
+                options.per_key,
+                options.concurrency,
                 options.function_on_error,
             )
         row_schema.check_user_schema(schema, options.columns)

@@ -3,50 +3,64 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from coordinator.assignment.assignors.assignor import Assignor
 from coordinator.assignment.assignors.grouped import Grouped
 from coordinator.assignment.ownership_listener import OwnershipListener
+from coordinator.values.option_kinds import DAY_MS, INT, Duration, Flag, Integer, Word
+from coordinator.values.options import option, option_or, optional
 from coordinator.values.record_filter import EVERYTHING, RecordFilter
 
-MAX_INDIVIDUAL_COMMITS, MAX_RANGES, MAX_DEFERRED_KEYS = 10_000, 10_000, 10_000
-LONGEST_DELAY_MS = 86_400_000
+LONGEST_DELAY_MS = DAY_MS
 """The longest delay of a failing key that any error policy allows."""
+
+Ordering = Literal["key", "none"]
+StateLoss = Literal["fail", "earliest"]
+_ORDERINGS: tuple[Ordering, ...] = get_args(Ordering)
+_STATE_LOSSES: tuple[StateLoss, ...] = get_args(StateLoss)
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots: a query's options have more bases
+class MemberOptions:
+    """The options of a query that its member obeys. Each is declared here, and nowhere else."""
+
+    capacity: int = option_or(1, "capacity", Integer(1, 1_000_000))  # the member's share of the group's work
+    session_ms: int = option("session.timeout.ms", Integer(1_000, 1_800_000), "45000")
+    longest_ms: int = option("longest.batch.ms", Integer(1_000, INT), "300000")
+    batch_budget_ms: int = option("batch.time.budget", Duration(DAY_MS), "10s")  # of a batch; 0: none
+    max_lead_ms: int | None = optional("max.lane.lead", Duration(DAY_MS))  # record time between two lanes; None: any
+    retention_ms: int = option("offsets.retention.minutes", Integer(1, INT, unit=60_000), "10080")
+    max_outage_ms: int = option("redis.max.outage", Duration(DAY_MS), "60s")
+    growth_grace_ms: int = option("partition.growth.grace", Duration(DAY_MS), "10m")  # of new partitions; 0: none
+    on_state_loss: StateLoss = option("on.state.loss", Word(_STATE_LOSSES), "fail")
+    fail_on_data_loss: bool = option("failOnDataLoss", Flag(), "true")
+    standby: bool = option("standby", Flag(), "false")  # rule: standby-takes-over
+    ordering: Ordering = option("ordering", Word(_ORDERINGS), "key")  # of the group (rule: one-ordering)
+    unread_batches: bool = option("allow.unread.batches", Flag(), "false")  # count as done once the sink completes them
+    replay_acknowledged: bool = option("replay.acknowledged", Flag(), "true")  # whether a replay has those records
+    max_ranges: int = option("max.num.ranges.to.commit", Integer(1, 60_000), "10000")  # that an acknowledger collects
+    max_individual_commits: int = option("max.individual.commits", Integer(1, 100_000), "10000")  # of a partition
+    max_deferred_keys: int = option("max.deferred.keys", Integer(1, 100_000), "10000")  # of a partition
+    per_key: bool = option("map.in.read.per.key", Flag(), "false")
+    concurrency: int = option(  # keys at once inside a task, where the user's function runs in `read`
+        "map.in.read.concurrency", Integer(1, 16_384), "1"
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSettings:
+class GroupSettings(MemberOptions):
     """Settings of one member of a group, or of a query without a group."""
 
     group: str  # empty without a group
-    capacity: int = 1  # the member's share of the group's work
-    session_ms: int = 45_000
-    longest_ms: int = 300_000
     sharing: bool = True  # whether this member may get parts of partitions
     demanding: bool = False  # whether its user demands parts: refused if policies forbid it
-    batch_budget_ms: int = 10_000  # the time budget of a batch; 0: none
     filter: RecordFilter = EVERYTHING
     early_ends: bool = False  # whether tasks may end slices before their planned ends
-    max_lead_ms: int | None = None  # the most record time between two lanes; None: any
-    per_key: bool = False  # whether the user's function gets the records of one key at a time
-    concurrency: int = 1  # keys at once inside a task, where the user's function runs in `read`
     assignors: tuple[Assignor, ...] = (Grouped(),)  # by preference
     listener: OwnershipListener = field(default_factory=OwnershipListener)
-    retention_ms: int = 10_080 * 60_000
-    max_outage_ms: int = 60_000
-    max_individual_commits: int = MAX_INDIVIDUAL_COMMITS  # that a partition may hold (code 92)
     on_error: bool = False  # whether tasks may defer keys on which the user's function failed
     longest_delay_ms: int = LONGEST_DELAY_MS  # of a failing key, before its next attempt
-    max_deferred_keys: int = MAX_DEFERRED_KEYS  # failing keys that a partition may have
-    max_ranges: int = MAX_RANGES  # collected offset ranges at which an acknowledger commits by itself
-    growth_grace_ms: int = 600_000  # the wait of new partitions for older ones after a growth; 0: none
-    fail_on_data_loss: bool = True
-    standby: bool = False  # whether it owns nothing while enough others work (rule: standby-takes-over)
-    ordering: Literal["key", "none"] = "key"  # of the group (rule: one-ordering)
-    unread_batches: bool = False  # whether a batch that the sink completed without reading it counts as done
-    replay_acknowledged: bool = True  # whether a replay has the records again that were acknowledged
-    on_state_loss: Literal["fail", "earliest"] = "fail"
     starting_option: str | None = None  # the user's option that names the first positions, for messages
     tokens: Callable[[int], str] = secrets.token_hex  # random hex digits of so many bytes; a simulation has its own
     watch: Callable[[Any], None] | None = None  # called with each state of the member; for tests and the simulation

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, NoReturn, Self
 
 from coordinator.assignment.policies import GROUP_POLICY, TOPIC_POLICY, setting
-from coordinator.assignment.settings import MAX_INDIVIDUAL_COMMITS, MAX_RANGES, GroupSettings
+from coordinator.assignment.settings import GroupSettings, MemberOptions
 from coordinator.errors import (
     CheckpointMismatchError,
     CommitBeyondReadError,
@@ -64,8 +64,9 @@ class CommitApi(AbstractContextManager["CommitApi"]):
 
     def __init__(self, client: RedisClient, verbs: CommitVerbs, standing: Standing, fields: Mapping[str, str]) -> None:
         self._client, self._verbs, self._standing = client, verbs, standing
-        self._most = _number(fields, "max.individual.commits", MAX_INDIVIDUAL_COMMITS)
-        self.max_ranges = _number(fields, "max.num.ranges.to.commit", MAX_RANGES)
+        usual = MemberOptions()
+        self._most = _number(fields, "max.individual.commits", usual.max_individual_commits)
+        self.max_ranges = _number(fields, "max.num.ranges.to.commit", usual.max_ranges)
 
     @classmethod
     def of_offset(cls, redis_url: str, offset: str | Mapping[str, Any]) -> Self:

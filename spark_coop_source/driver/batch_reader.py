@@ -29,7 +29,7 @@ from spark_coop_source.driver.tasks import input_partitions
 from spark_coop_source.driver.wiring import check_dead_letters, cutting, kafka_log
 from spark_coop_source.environment import interpreter_notices
 from spark_coop_source.function.user_function import UserFunction
-from spark_coop_source.options.options import SourceOptions
+from spark_coop_source.options.declarations import SourceOptions
 from spark_coop_source.task.read import TaskReader
 
 if TYPE_CHECKING:

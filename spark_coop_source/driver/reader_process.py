@@ -47,7 +47,7 @@ from spark_coop_source.driver.identity import application
 from spark_coop_source.driver.query_thread import query_of
 from spark_coop_source.driver.task_server import GONE_S, TaskServer
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log, member_fields, standalone_settings
-from spark_coop_source.options.options import SourceOptions
+from spark_coop_source.options.declarations import SourceOptions
 from spark_coop_source.task.partition import Ending
 from spark_coop_source.telemetry.report import ReportTo
 
@@ -78,8 +78,8 @@ def _ignore_signals() -> None:
 
 def _task_server(options: SourceOptions, ending: Service | None = None) -> TaskServer:
     towards = servers_of(options.kafka).split(",")
-    guessed = None if options.slots_given else options.slots
-    return TaskServer(towards, options.function_concurrency, ending, options.report_ports, guessed_slots=guessed)
+    guessed = None if "slots" in options.given else options.slots
+    return TaskServer(towards, options.concurrency, ending, options.report_ports, guessed_slots=guessed)
 
 
 class GroupSession:

@@ -26,7 +26,7 @@ from coordinator.redis.replica_sets import adopt_policies, chosen_set, members_o
 from coordinator.values.clock import BootClock, Clock
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.driver.reader_process import GroupSession, let_nothing_interrupt
-from spark_coop_source.options.options import SourceOptions
+from spark_coop_source.options.declarations import SourceOptions
 from spark_coop_source.task.partition import Ending
 from spark_coop_source.telemetry.report import ReportTo
 

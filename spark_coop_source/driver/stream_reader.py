@@ -34,8 +34,8 @@ from coordinator.progress.stream_offset import StreamOffset
 from spark_coop_source.driver.tasks import deadline, input_partitions
 from spark_coop_source.environment import interpreter_notices, needed_packages
 from spark_coop_source.function.user_function import UserFunction
-from spark_coop_source.options.options import SourceOptions
-from spark_coop_source.options.standby import refuse_run
+from spark_coop_source.options.declarations import SourceOptions
+from spark_coop_source.options.group_rules import refuse_run_of_standby
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.read import TaskReader
 
@@ -84,7 +84,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
     def prepareForTriggerAvailableNow(self) -> None:
         """AvailableNow: this run ends at the current log ends."""
         if self._options.standby:
-            refuse_run("Trigger.AvailableNow")
+            refuse_run_of_standby("Trigger.AvailableNow")
         self._open().set_targets()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
     def _limits(self, limit: ReadLimit) -> Limits:
         if isinstance(limit, ReadAllAvailable):
             if self._options.standby:
-                refuse_run("Trigger.Once")
+                refuse_run_of_standby("Trigger.Once")
             return Limits(everything=True)
         o = self._options
         return Limits(o.max_offsets_per_trigger, o.min_offsets_per_trigger, o.max_trigger_delay_ms)

@@ -12,8 +12,10 @@ from coordinator.plan.sharing import SharedStretches, shared_stretches
 from coordinator.progress.acknowledgement import strips_of
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.values.options import part_of
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
-from spark_coop_source.options.options import SourceOptions
+from spark_coop_source.fetch.read_options import ReadOptions
+from spark_coop_source.options.declarations import SourceOptions
 from spark_coop_source.task.partition import Ending, Sharing, SlicePartition
 from spark_coop_source.telemetry.report import ReportTo
 
@@ -41,18 +43,14 @@ def input_partitions(
     share_ms = _share_ms(options, len(packed), beside_ms)
     failing = by_partition(ending.failing) if ending else {}
     shared = shared_stretches(packed) if options.cache_bytes and not acknowledged else {}
-    batch = uuid.uuid4().hex
+    batch, read = uuid.uuid4().hex, part_of(options, ReadOptions)
     return [
         SlicePartition(
             slices=of_task,
             kafka=options.kafka,
             columns=options.columns,
-            poll_timeout_ms=options.poll_timeout_ms,
-            max_outage_ms=options.kafka_max_outage_ms,
             fail_on_data_loss=options.fail_on_data_loss,
             filter=options.filter,
-            most_unfiltered=options.most_unfiltered,
-            most_uncompressed=options.most_uncompressed,
             report=report,
             singly=singly(of_task),
             sharing=_sharing(of_task, shared, batch, options.cache_bytes),
@@ -61,6 +59,7 @@ def input_partitions(
             ending=replace(_timed(ending, share_ms), task=number, failing=of_slices(failing, of_task))
             if ending
             else None,
+            **read,
         )
         for number, of_task in enumerate(packed)
     ]
@@ -86,7 +85,7 @@ def deadline(options: SourceOptions) -> int | None:
     """
     if options.standalone:
         return None
-    return time.time_ns() // 1_000_000 + options.longest_batch_ms + options.session_ms
+    return time.time_ns() // 1_000_000 + options.longest_ms + options.session_ms
 
 
 def _sharing(task: Iterable[Slice], shared: SharedStretches, batch: str, most_bytes: int) -> Sharing | None:

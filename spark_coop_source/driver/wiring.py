@@ -1,15 +1,15 @@
 """Translates options to the coordinator's values. No other module knows both. Driver side; only one check connects."""
 
 from coordinator.assignment.assignors import registry
-from coordinator.assignment.assignors.assignor import Assignor
 from coordinator.assignment.assignors.joined import Joined
 from coordinator.assignment.ownership_listener import OwnershipListener, listener
-from coordinator.assignment.settings import LONGEST_DELAY_MS, GroupSettings
+from coordinator.assignment.settings import LONGEST_DELAY_MS, GroupSettings, MemberOptions
 from coordinator.kafka.dead_letter_topic import check_dead_letter_topic
 from coordinator.kafka.log import KafkaLog
 from coordinator.plan.planning import Cutting
 from coordinator.redis.group_state import DEAD_LETTERS
-from spark_coop_source.options.options import SourceOptions
+from coordinator.values.options import part_of
+from spark_coop_source.options.declarations import STARTING, SourceOptions
 
 
 def kafka_log(options: SourceOptions) -> KafkaLog:
@@ -38,10 +38,6 @@ def member_fields(options: SourceOptions) -> dict[str, str]:
     return {name: str(value) for name, value in chosen.items() if value is not None} | labels
 
 
-def _assignors(options: SourceOptions) -> tuple[Assignor, ...]:
-    return (Joined(options.copartition),) if options.copartition else registry.assignors(options.assignor)
-
-
 def check_dead_letters(options: SourceOptions) -> None:
     """Ask Kafka for the topic of dead letters, if the query has one; raises the errors of `check_dead_letter_topic`."""
     policy = options.function_on_error
@@ -51,14 +47,7 @@ def check_dead_letters(options: SourceOptions) -> None:
 
 def standalone_settings(options: SourceOptions) -> GroupSettings:
     """The settings of a query without a group."""
-    return GroupSettings(
-        "",
-        fail_on_data_loss=options.fail_on_data_loss,
-        filter=options.filter,
-        batch_budget_ms=options.batch_budget_ms,
-        max_lead_ms=options.max_lead_ms,
-        concurrency=options.function_concurrency,
-    )
+    return GroupSettings("", filter=options.filter, **part_of(options, MemberOptions))
 
 
 def group_settings(options: SourceOptions, group: str) -> GroupSettings:
@@ -66,32 +55,14 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
     policy = options.function_on_error
     return GroupSettings(
         group,
-        capacity=options.capacity,
-        session_ms=options.gap_wait_ms or options.session_ms,
-        longest_ms=options.longest_batch_ms,
         sharing=options.sharing is not False,
         demanding=options.sharing is True or options.ordering == "none",
         filter=options.filter,
-        batch_budget_ms=options.batch_budget_ms,
         early_ends=options.batch_budget_ms > 0 and not options.unread_batches and options.ordering == "key",
-        max_lead_ms=options.max_lead_ms,
-        concurrency=options.function_concurrency,
-        assignors=_assignors(options),
+        assignors=(Joined(options.copartition),) if options.copartition else registry.assignors(options.assignor),
         listener=listener(options.listener) if options.listener else OwnershipListener(),
-        per_key=options.function_per_key,
-        retention_ms=options.retention_ms,
-        max_outage_ms=options.redis_max_outage_ms,
-        max_ranges=options.max_ranges,
-        max_individual_commits=options.max_individual_commits,
         on_error=policy is not None,
         longest_delay_ms=policy.backoff_max_ms if policy else LONGEST_DELAY_MS,
-        max_deferred_keys=options.max_deferred_keys,
-        growth_grace_ms=options.growth_grace_ms,
-        fail_on_data_loss=options.fail_on_data_loss,
-        standby=options.standby,
-        ordering="none" if options.ordering == "none" else "key",
-        unread_batches=options.unread_batches,
-        replay_acknowledged=options.replay_acknowledged,
-        on_state_loss="earliest" if options.on_state_loss == "earliest" else "fail",
-        starting_option=options.starting_option,
+        starting_option=next(iter(options.names_given(STARTING)), None),
+        **(part_of(options, MemberOptions) | {"session_ms": options.gap_wait_ms or options.session_ms}),
     )

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.values.hash_map import HashMap
+from coordinator.values.options import CHARACTERS
 from coordinator.values.ranges import HashRange
 from coordinator.values.record_filter import Key
 from spark_coop_source.options.json_values import hash_ranges, json_of, short
-from spark_coop_source.options.values import CHARACTERS
 
 FILE = "file:"
 MOST_KEYS = 10_000

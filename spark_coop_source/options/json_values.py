@@ -12,10 +12,10 @@ from itertools import pairwise
 
 from coordinator.errors.quoting import VALUE, bounded
 from coordinator.values.offset_spec import EARLIEST, AtOffsets, Earliest, Latest
+from coordinator.values.option_kinds import INT, LONG
 from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
 from coordinator.values.subscription import Assigned, TopicPartition
 from spark_coop_source.options.text_values import check_topic
-from spark_coop_source.options.values import INT, LONG
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -10,9 +10,9 @@ from ipaddress import IPv6Address
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
 from coordinator.errors.quoting import quoted
+from coordinator.values.options import check_length, invalid, named
 from spark_coop_source.options.kafka_security import security_arguments
 from spark_coop_source.options.kafka_table import PASSED, remedy
-from spark_coop_source.options.values import check_length, invalid, named
 
 PREFIX = "kafka."
 _SERVER = re.compile(r"(?:[0-9A-Za-z\-%._]*://)?\[?([0-9A-Za-z\-%._:]+?)\]?:([0-9]{1,5})")  # as Java's client

@@ -10,8 +10,9 @@ from coordinator.errors import ConflictingOptionsError, InvalidOptionError, Miss
 from coordinator.errors.quoting import quoted, shown
 from coordinator.kafka import client as kafka_client
 from coordinator.kafka.client import Secret, pem_blocks
+from coordinator.values.option_kinds import Text, Word
+from coordinator.values.options import invalid
 from spark_coop_source.options import jaas, oauth
-from spark_coop_source.options.values import Text, Word, invalid
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")

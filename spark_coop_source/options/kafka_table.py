@@ -5,7 +5,7 @@ Every name of Java's `ConsumerConfig` is in exactly one of the tables below.
 
 from collections.abc import Mapping
 
-from spark_coop_source.options.values import INT, LONG, Flag, Integer, Kind, Text, Word
+from coordinator.values.option_kinds import INT, LONG, Flag, Integer, Kind, Text, Word
 
 PASSED: Mapping[str, Kind[object]] = {
     "allow.auto.create.topics": Flag(),

@@ -3,16 +3,16 @@
 import difflib
 
 from coordinator.errors import UnknownOptionError
+from coordinator.values.options import key_of, named
+from spark_coop_source.options.declarations import OPTION_OF
 from spark_coop_source.options.kafka_table import KAFKA_NAMES, REFUSED_FAMILIES
-from spark_coop_source.options.table import OPTIONS
-from spark_coop_source.options.values import named
 
 _LONGEST_NAME = 100  # characters up to which a near name is looked for
 
-NAMES = {option.name.lower(): option.name for option in OPTIONS} | {
+NAMES = {option.key: option.name for option in OPTION_OF.values()} | {
     f"kafka.{name}": f"kafka.{name}" for name in KAFKA_NAMES
 }
-"""The name in the docs, by every known name in lower case."""
+"""The name in the docs, by the key of every known name."""
 
 # Spark adds the first two for load(path), and the next two for CREATE TABLE (measured on PySpark 4.3).
 # The last is an option of Spark's Kafka sink.
@@ -28,7 +28,7 @@ _MISPLACED = {
 
 def check_name(name: str) -> None:
     """Raise `UnknownOptionError` for a name (any case) that is in no table, suggesting the nearest one."""
-    given = name.lower()
+    given = key_of(name)
     if given in NAMES or given.startswith(tuple(f"kafka.{family}" for family in REFUSED_FAMILIES)):
         return  # `kafka_arguments` refuses these families by their own remedy
     remedy = _TABLE if given.startswith("option.") else _MISPLACED.get(given)

@@ -12,8 +12,8 @@ from coordinator.errors import ConfigurationError, InvalidOptionError, MissingOp
 from coordinator.errors.quoting import quoted
 from coordinator.kafka.client import TOKENS
 from coordinator.kafka.token_source import FILE, TokenSource
+from coordinator.values.options import invalid
 from spark_coop_source.options.jaas import LoginModule
-from spark_coop_source.options.values import invalid
 
 ENDPOINT, HANDLER = "sasl.oauthbearer.token.endpoint.url", "sasl.login.callback.handler.class"
 LOGIN_LIMIT = (

@@ -3,57 +3,32 @@
 The rules are those of Spark's Kafka source (KafkaSourceProvider, measured on version 4.2.0).
 """
 
+from collections.abc import Container
+
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError
 from coordinator.values.offset_spec import (
     EARLIEST,
     LATEST,
     AtOffsets,
-    AtTimestamp,
     AtTimestamps,
     Earliest,
     Latest,
-    NoMatch,
     OffsetSpec,
 )
 from coordinator.values.subscription import TopicPartition
-from spark_coop_source.options import table
-from spark_coop_source.options.values import Given
-
-_STARTING = (table.STARTING_TIMESTAMP, table.STARTING_OFFSETS_BY_TIMESTAMP, table.STARTING_OFFSETS)
-_ENDING = (table.ENDING_TIMESTAMP, table.ENDING_OFFSETS_BY_TIMESTAMP, table.ENDING_OFFSETS)
+from spark_coop_source.options.declarations import ENDING, STARTING, SourceOptions
 
 
-def starting(given: Given, default: OffsetSpec) -> OffsetSpec:
-    """The start: one timestamp before timestamps by partition before offsets. Options of lower rank are not read."""
-    no_match = NoMatch(given.need(table.STARTING_STRATEGY))
-    if (timestamp := given.get(table.STARTING_TIMESTAMP)) is not None:
-        return AtTimestamp(timestamp, no_match)
-    if table.STARTING_OFFSETS_BY_TIMESTAMP in given:
-        return AtTimestamps(given.need(table.STARTING_OFFSETS_BY_TIMESTAMP), no_match)
-    return given.get(table.STARTING_OFFSETS) or default
+def without_effect(given: Container[str], *, streaming: bool | None) -> set[str]:
+    """The given options of the start and the end that are not read: of lower rank, or the end of a stream."""
+    outranked = {field for rank in (STARTING, ENDING) for field in [each for each in rank if each in given][1:]}
+    return outranked | (set(ENDING) if streaming else set())
 
 
-def starting_option(given: Given) -> str | None:
-    """The name of the option that `starting` reads; None if the default counts."""
-    return next((option.name for option in _STARTING if option in given), None)
-
-
-def ending(given: Given) -> OffsetSpec:
-    """The end of a batch, by the same precedence; a time without a later record means latest."""
-    if (timestamp := given.get(table.ENDING_TIMESTAMP)) is not None:
-        return AtTimestamp(timestamp, NoMatch.LATEST)
-    if table.ENDING_OFFSETS_BY_TIMESTAMP in given:
-        return AtTimestamps(given.need(table.ENDING_OFFSETS_BY_TIMESTAMP), NoMatch.LATEST)
-    return given.get(table.ENDING_OFFSETS) or Latest()
-
-
-def check_stream(given: Given) -> None:
+def check_stream(options: SourceOptions) -> None:
     """Refuse an end, because a stream has none; also `endingTimestamp`, which Spark ignores."""
-    for option in _ENDING:
-        if option.name.lower() in given.texts:
-            raise InvalidOptionError(
-                f"option {option.name} is for batch queries only", "remove it, or read with spark.read"
-            )
+    for name in options.names_given(ENDING):
+        raise InvalidOptionError(f"option {name} is for batch queries only", "remove it, or read with spark.read")
 
 
 def check_batch(start: OffsetSpec, end: OffsetSpec) -> None:

@@ -9,13 +9,13 @@ from typing import TypeVar
 from coordinator.assignment.settings import LONGEST_DELAY_MS
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError
 from coordinator.errors.quoting import quoted
+from coordinator.values.option_kinds import Duration, Integer, Kind, Word
 from spark_coop_source.function.error_policy import THENS, ErrorPolicy, Then
 from spark_coop_source.function.on_error import PARAMETERS
 from spark_coop_source.function.user_function import UnloadableError, is_name
 from spark_coop_source.options.allowed_functions import loaded_if_allowed
 from spark_coop_source.options.json_values import json_of
 from spark_coop_source.options.text_values import check_topic
-from spark_coop_source.options.values import Duration, Integer, Kind, Word
 
 _MOST_ERRORS = 100
 _DURATION = Duration(LONGEST_DELAY_MS)

@@ -15,6 +15,7 @@ from coordinator.progress.failing import FailingRecord
 from coordinator.progress.slices import Slice
 from coordinator.values.record_filter import EVERYTHING, RecordFilter
 from coordinator.values.subscription import TopicPartition
+from spark_coop_source.fetch.read_options import ReadOptions
 from spark_coop_source.telemetry.report import ReportTo
 
 
@@ -46,7 +47,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class SlicePartition(InputPartition):
+class SlicePartition(ReadOptions, InputPartition):
     """One input partition: slices of any partitions, and how to reach their records.
 
     Travels pickled from the reader's process to a worker; may be empty.
@@ -55,12 +56,8 @@ class SlicePartition(InputPartition):
     slices: tuple[Slice, ...]
     kafka: Mapping[str, object] = field(repr=False)  # holds the credentials
     columns: tuple[str, ...]  # of arrow_output.schema.NAMED
-    poll_timeout_ms: int
     fail_on_data_loss: bool
-    max_outage_ms: int = 300_000  # of Kafka; a task whose slices may end early does not wait for it
     filter: RecordFilter = field(default=EVERYTHING, repr=False)  # keys may be confidential
-    most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet filtered
-    most_uncompressed: int = 1024 * 1024 * 1024  # bytes that a compressed record batch may hold
     report: ReportTo | None = None  # address for the costs of its slices, and for its ends
     singly: bool = False  # a struck lane: each record is reported before its call of the function
     ending: Ending | None = None  # None: it reads all of its slices

@@ -221,7 +221,7 @@ class Readings:
             task.fail_on_data_loss,
             answer_bytes(task.most_unfiltered),
             Sizes(task.most_uncompressed, record_bytes(task.most_unfiltered)),
-            task.max_outage_ms if self.patient else 0,
+            task.kafka_max_outage_ms if self.patient else 0,
             KNOWN_STALL_S if self._away else STALL_S,
         )
         try:

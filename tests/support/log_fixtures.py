@@ -53,7 +53,7 @@ def task(
     """An input partition; `settings` are kafka-python's."""
     client = {"bootstrap_servers": kafka.bootstrap, **settings}
     return SlicePartition(
-        tuple(slices), client, EVERY if include_headers else PLAIN, poll_timeout_ms, fail_on_data_loss
+        tuple(slices), client, EVERY if include_headers else PLAIN, fail_on_data_loss, poll_timeout_ms=poll_timeout_ms
     )
 
 

@@ -18,7 +18,8 @@ from coordinator.redis.store import store_of
 from coordinator.values.clock import BootClock
 from spark_coop_source.driver.tasks import input_partitions
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log
-from spark_coop_source.options.options import SourceOptions, validate
+from spark_coop_source.options.declarations import SourceOptions
+from spark_coop_source.options.options import validate
 from spark_coop_source.task.read import TaskReader
 
 

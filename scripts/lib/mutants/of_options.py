@@ -4,6 +4,7 @@ from mutants.fault import Edit, Fault
 
 _WIRING = "spark_coop_source/driver/wiring.py"
 _AT_WORK = ("tests/end_to_end/test_options_at_work.py",)
+_AT_WIRING = ("tests/spark_coop_source/driver/test_wiring.py",)
 _CODES = ("tests/end_to_end/test_codes_in_spark.py",)
 
 
@@ -14,22 +15,21 @@ def _ignored(option: str, old: str, new: str, tests: tuple[str, ...]) -> Fault:
 FAULTS = (
     _ignored("assignor", "registry.assignors(options.assignor)", 'registry.assignors("grouped")', _AT_WORK),
     _ignored("member.labels", "for name, value in options.labels.items()", "for name, value in ()", _AT_WORK),
-    _ignored("capacity", "capacity=options.capacity", "capacity=options.slots", _AT_WORK),
+    Fault(
+        "the option capacity has no effect",
+        (
+            Edit(
+                "spark_coop_source/options/options.py",
+                'capacity=parsed.capacity if "capacity" in parsed.given else slots',
+                "capacity=slots",
+            ),
+        ),
+        ("tests/spark_coop_source/options/test_options.py",),
+    ),
     _ignored("allow.individual.commit=false", "sharing=options.sharing is not False", "sharing=True", _AT_WORK),
     _ignored("allow.individual.commit=true", "demanding=options.sharing is True", "demanding=False", _CODES),
-    _ignored("partition.growth.grace", "growth_grace_ms=options.growth_grace_ms", "growth_grace_ms=600_000", _AT_WORK),
-    _ignored("on.state.loss", '"earliest" if options.on_state_loss == "earliest" else "fail"', '"fail"', _AT_WORK),
     _ignored(
-        "max.lane.lead",
-        "max_lead_ms=options.max_lead_ms,\n        concurrency=options.function_concurrency,\n        assignors",
-        "max_lead_ms=None,\n        concurrency=options.function_concurrency,\n        assignors",
-        _AT_WORK,
-    ),
-    _ignored(
-        "max.individual.commits",
-        "max_individual_commits=options.max_individual_commits",
-        "max_individual_commits=10_000",
-        _CODES,
+        "that a member obeys", '**(part_of(options, MemberOptions) | {"session_ms":', '**({"session_ms":', _AT_WIRING
     ),
     Fault(
         "an error with a code does not show its number",

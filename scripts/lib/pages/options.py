@@ -1,11 +1,14 @@
 """docs/options.md, made from the option tables."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
+from coordinator.values.option_kinds import INT, LONG, Integer, Kind
+from coordinator.values.options import Option
 from pages.markdown import table
+from pages.option_meanings import MEANINGS, Meaning, Section
+from spark_coop_source.options.declarations import OPTION_OF
 from spark_coop_source.options.kafka_table import NO_EFFECT, PASSED, REFUSED, REFUSED_FAMILIES, UNDERSTOOD
-from spark_coop_source.options.table import OPTIONS
-from spark_coop_source.options.values import INT, LONG, Integer, Kind, Option, Section
 
 _HEAD = """# Options
 
@@ -25,6 +28,10 @@ Java's names, with the prefix `kafka.`.
 """
 
 
+OPTIONS = tuple(OPTION_OF[field] for fields in MEANINGS.values() for field in fields)
+"""All options but `kafka.*`, in the order of the page."""
+
+
 def markdown() -> str:
     """The whole page."""
     return "".join([_HEAD, *(_section(section) for section in Section), _KAFKA, *_kafka()])
@@ -32,15 +39,14 @@ def markdown() -> str:
 
 def _section(section: Section) -> str:
     head = ("option", "values", "default", "for", "meaning")
-    return f"\n## {section}\n\n" + table(head, (_cells(option) for option in OPTIONS if option.section is section))
+    return f"\n## {section}\n\n" + table(
+        head, (_cells(OPTION_OF[field], meaning) for field, meaning in MEANINGS[section].items())
+    )
 
 
-def _cells(option: Option[object]) -> tuple[str, ...]:
-    return f"`{option.name}`", _values(option.kind), _default(option), option.where, option.meaning
-
-
-def _default(option: Option[object]) -> str:
-    return option.default_shown if option.default is None else f"`{option.default}`"
+def _cells(option: Option[Any], meaning: Meaning) -> tuple[str, ...]:
+    default = meaning.default if option.default is None else f"`{option.default}`"
+    return f"`{option.name}`", _values(option.kind), default, meaning.where, meaning.text
 
 
 def _values(kind: Kind[object]) -> str:

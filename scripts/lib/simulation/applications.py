@@ -7,7 +7,7 @@ from random import Random
 from coordinator.assignment.assignors.assignor import Assignor
 from coordinator.assignment.assignors.joined import Joined
 from coordinator.assignment.assignors.registry import assignors
-from coordinator.assignment.settings import MAX_INDIVIDUAL_COMMITS, GroupSettings
+from coordinator.assignment.settings import GroupSettings, MemberOptions
 from coordinator.member.invariants import check
 from coordinator.member.state import State
 from coordinator.values.verdicts import Held, OtherFilter
@@ -215,6 +215,8 @@ class Applications:
             sharing=wishes.sharing,
             assignors=self._assignors(wishes),
             replay_acknowledged=wishes.replays_acknowledged,
-            max_individual_commits=MAX_INDIVIDUAL_COMMITS if self.world.without_order else self.most_ics,
+            max_individual_commits=MemberOptions().max_individual_commits
+            if self.world.without_order
+            else self.most_ics,
             ordering="none" if self.world.without_order else "key",
         )

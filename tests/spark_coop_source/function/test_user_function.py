@@ -42,7 +42,7 @@ def test_a_name_is_looked_up_also_within_a_class() -> None:
 
 def test_the_helper_returns_valid_options() -> None:
     options = validate(BATCH | map_in_read(operator.add, schema=OUTPUT, per_key=True, concurrency=16), streaming=False)
-    assert (options.function_output, options.function_per_key, options.function_concurrency) == (OUTPUT, True, 16)
+    assert (options.function_output, options.per_key, options.concurrency) == (OUTPUT, True, 16)
     assert loaded(options.function or "") is operator.add
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.values.options import CHARACTERS
 from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
 from coordinator.values.record_filter import Key
 from spark_coop_source.options.filter_values import MOST_KEYS, MOST_RANGES, KeyRanges, Keys
-from spark_coop_source.options.values import CHARACTERS
 
 
 @pytest.mark.parametrize(

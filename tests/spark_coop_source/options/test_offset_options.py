@@ -13,7 +13,8 @@ from coordinator.values.offset_spec import (
     OffsetSpec,
 )
 from coordinator.values.subscription import TopicPartition
-from spark_coop_source.options.options import SourceOptions, validate
+from spark_coop_source.options.declarations import SourceOptions
+from spark_coop_source.options.options import validate
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

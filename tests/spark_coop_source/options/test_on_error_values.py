@@ -13,7 +13,7 @@ from coordinator.errors import ConfigurationError, ConflictingOptionsError, Func
 from spark_coop_source import OnError, map_in_read
 from spark_coop_source.function.error_policy import ErrorPolicy
 from spark_coop_source.function.matching import Matching
-from spark_coop_source.options import table
+from spark_coop_source.options.declarations import OPTION_OF
 from spark_coop_source.options.options import validate
 
 BATCH = {"kafka.bootstrap.servers": "broker:9092", "subscribe": "orders"}
@@ -193,5 +193,5 @@ def test_an_administrator_allows_certain_functions(monkeypatch: pytest.MonkeyPat
 def test_a_text_for_sql_is_short() -> None:
     text = OnError(then="skip").text
     assert json.loads(text) == {"attempts": 5, "backoff": "200ms", "backoff_max": "5m", "then": "skip"}
-    assert table.MAP_IN_READ_ON_ERROR.parse(text) == ErrorPolicy(then="skip")
-    assert operator.eq(table.MAP_IN_READ_ON_ERROR.parse("{}"), ErrorPolicy())
+    assert OPTION_OF["function_on_error"].parse(text) == ErrorPolicy(then="skip")
+    assert operator.eq(OPTION_OF["function_on_error"].parse("{}"), ErrorPolicy())

@@ -12,12 +12,13 @@ from coordinator.errors import (
     InvalidOptionError,
     MissingOptionError,
 )
-from coordinator.values.offset_spec import Earliest, Latest
+from coordinator.values.offset_spec import Earliest, Latest, NoMatch
 from coordinator.values.ranges import WHOLE
 from coordinator.values.record_filter import EVERYTHING
 from coordinator.values.subscription import Assigned, Pattern, TopicPartition, Topics
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
-from spark_coop_source.options.options import SourceOptions, validate
+from spark_coop_source.options.declarations import SourceOptions
+from spark_coop_source.options.options import validate
 
 BROKER = {"kafka.bootstrap.servers": "broker:9092"}
 BATCH = {**BROKER, "subscribe": "orders"}
@@ -39,21 +40,37 @@ def refusal(options: Mapping[str, str], *, streaming: bool | None = True) -> Con
 
 
 def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> None:
-    assert stream(slots="4") == SourceOptions(
+    checked = stream(slots="4")
+    assert (checked.subscription, checked.columns) == (Topics(("orders",)), PLAIN)
+    assert (checked.starting, checked.ending) == (Latest(), Latest())
+    assert checked == SourceOptions(
         kafka={"bootstrap_servers": ["broker:9092"], "security_protocol": "PLAINTEXT"},
-        subscription=Topics(("orders",)),
+        subscribe=Topics(("orders",)),
+        subscribe_pattern=None,
+        assign=None,
+        include_headers=False,
+        named_columns=None,
+        filter_ranges=None,
+        filter_allow=None,
+        filter_deny=None,
+        filter_least_bytes=0,
+        filter_most_bytes=None,
+        starting_timestamp=None,
+        starting_by_timestamp=None,
+        starting_offsets=Latest(),
+        starting_strategy=NoMatch.ERROR,
+        ending_timestamp=None,
+        ending_by_timestamp=None,
+        ending_offsets=Latest(),
+        group_id_prefix=None,
         group="g",
         redis_url="redis://localhost:6379",
-        starting=Latest(),
-        starting_option=None,
-        ending=Latest(),
         fail_on_data_loss=True,
         max_offsets_per_trigger=None,
         min_offsets_per_trigger=None,
         max_trigger_delay_ms=900_000,
         min_partitions=None,
         max_records_per_partition=None,
-        columns=PLAIN,
         filter=EVERYTHING,
         push_filters=False,
         fetch_retries=3,
@@ -63,16 +80,15 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         most_uncompressed=1024 * 1024 * 1024,
         cache_bytes=200 * 1024 * 1024,
         slots=4,
-        slots_given=True,
         capacity=4,
         lanes=None,
         session_ms=45_000,
         heartbeat_ms=3_000,
-        longest_batch_ms=300_000,
+        longest_ms=300_000,
         batch_budget_ms=10_000,
         max_lead_ms=None,
         retention_ms=10_080 * 60_000,
-        redis_max_outage_ms=60_000,
+        max_outage_ms=60_000,
         kafka_max_outage_ms=300_000,
         growth_grace_ms=600_000,
         on_state_loss="fail",
@@ -91,8 +107,8 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         replay_acknowledged=True,
         function=None,
         function_output=None,
-        function_per_key=False,
-        function_concurrency=1,
+        per_key=False,
+        concurrency=1,
         function_on_error=None,
         notices=(),
         max_ranges=10_000,
@@ -135,9 +151,9 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         pytest.param({"lanes": "4096"}, "lanes", 4096, id="the most lanes"),
         pytest.param({"session.timeout.ms": "6000"}, "heartbeat_ms", 2_000, id="heartbeats fit a short session"),
         pytest.param({"heartbeat.interval.ms": "44999"}, "heartbeat_ms", 44_999, id="heartbeats just below it"),
-        pytest.param({"longest.batch.ms": "1000"}, "longest_batch_ms", 1_000, id="the shortest longest batch"),
+        pytest.param({"longest.batch.ms": "1000"}, "longest_ms", 1_000, id="the shortest longest batch"),
         pytest.param({"offsets.retention.minutes": "1"}, "retention_ms", 60_000, id="retention is in minutes"),
-        pytest.param({"redis.max.outage": "2m"}, "redis_max_outage_ms", 120_000, id="an outage with a unit"),
+        pytest.param({"redis.max.outage": "2m"}, "max_outage_ms", 120_000, id="an outage with a unit"),
         pytest.param({"member.labels": "zone=a, team=b=c"}, "labels", {"zone": "a", "team": "b=c"}, id="labels"),
         pytest.param({"allow.individual.commit": "True"}, "sharing", True, id="a query that asks for parts"),
         pytest.param({"allow.individual.commit": "false"}, "sharing", False, id="a query that takes whole ones only"),
@@ -316,6 +332,12 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
         pytest.param(STREAM | {"redis.max.outage": "25h"}, InvalidOptionError, ["86400000"], id="more than a day away"),
         pytest.param(
             STREAM | {"on.state.loss": "latest"}, InvalidOptionError, ["fail or earliest"], id="latest after loss"
+        ),
+        pytest.param(
+            STREAM | {"on.state.loss": "fail", "onStateLoss": "fail"},
+            ConflictingOptionsError,
+            ["one option by two names", "remove onStateLoss"],
+            id="two names of one option",
         ),
         pytest.param(STREAM | {"endingTimestamp": "5"}, InvalidOptionError, ["batch"], id="a stream that ends"),
     ],

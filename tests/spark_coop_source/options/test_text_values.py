@@ -10,7 +10,7 @@ from redis import ConnectionPool
 from coordinator.errors import InvalidOptionError, redacted
 from coordinator.redis.snapshot import read_group
 from coordinator.values.subscription import Pattern
-from spark_coop_source.options.table import REDIS_URL
+from spark_coop_source.options.declarations import OPTION_OF
 from spark_coop_source.options.text_values import (
     LABEL_VALUE_MAX,
     LABELS_MAX,
@@ -80,7 +80,7 @@ def test_a_redis_url_is_one_that_redis_py_parses_too(url: str) -> None:
 )
 def test_a_redis_url_is_refused_without_being_shown(url: str, why: str) -> None:
     with pytest.raises(InvalidOptionError) as refused:
-        REDIS_URL.parse(url)
+        OPTION_OF["redis_url"].parse(url)
     assert why in refused.value.what
     assert "redis://[user" in refused.value.remedy
     assert "secret" not in str(refused.value) + repr(refused.value)

@@ -3,7 +3,8 @@
 import pytest
 
 from spark_coop_source.driver.wiring import cutting, group_settings
-from spark_coop_source.options.options import SourceOptions, validate
+from spark_coop_source.options.declarations import SourceOptions
+from spark_coop_source.options.options import validate
 
 STREAM = {
     "kafka.bootstrap.servers": "broker:9092",

@@ -21,7 +21,7 @@ def copied(three_brokers: ThreeBrokers) -> SlicePartition:
     records = [Record(b"%d" % n, b"k%d" % n, n % 6) for n in range(6 * RECORDS)]
     three_brokers.kafka.produce(topic, records)
     wanted = task(three_brokers.kafka, [whole(topic, 0, RECORDS, partition) for partition in range(6)])
-    return replace(wanted, kafka={**wanted.kafka, **NO_TIMEOUT}, poll_timeout_ms=60_000, max_outage_ms=60_000)
+    return replace(wanted, kafka={**wanted.kafka, **NO_TIMEOUT}, poll_timeout_ms=60_000, kafka_max_outage_ms=60_000)
 
 
 def test_its_consumer_waits_for_a_frozen_leader__another_one_reads_from_the_next_leader(

@@ -258,7 +258,7 @@ from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.read import read_slices
 from coordinator.errors import EnvironmentMismatchError
 try:
-    list(read_slices(SlicePartition((), {{}}, False, 1000, True)))
+    list(read_slices(SlicePartition((), {{}}, (), True)))
 except EnvironmentMismatchError as error:
     print(error)
 """
@@ -274,7 +274,7 @@ import gc
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.read import read_slices
 before = gc.get_freeze_count()
-list(read_slices(SlicePartition((), {}, (), 1000, True)))
+list(read_slices(SlicePartition((), {}, (), True)))
 print(gc.get_freeze_count() - before > 10_000)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

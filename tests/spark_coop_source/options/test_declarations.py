@@ -1,4 +1,4 @@
-"""The table of options: names, nearest names, nothing declared is left out, and errors name what is in it."""
+"""The declared options: names, nearest names, each has a meaning and a default that fits, and errors name only them."""
 
 import ast
 import re
@@ -9,10 +9,10 @@ import pytest
 from broker_jars import ROOT
 from coordinator import errors
 from coordinator.errors import UnknownOptionError
+from pages.option_meanings import MEANINGS
 from spark_coop_source.options import names
-from spark_coop_source.options import table as option_table
+from spark_coop_source.options.declarations import OPTION_OF, SourceOptions
 from spark_coop_source.options.options import validate
-from spark_coop_source.options.values import Given, Option
 
 LOOKS_LIKE_AN_OPTION = re.compile(r"(?<![\w./])(?:[a-z]+[A-Z]\w*|[a-z]\w*(?=\.))(?:\.[a-zA-Z_]+)*")
 NO_OPTIONS = {
@@ -72,18 +72,22 @@ def test_the_value_of_an_unknown_option_is_not_shown() -> None:
     assert "hunter2" not in str(refused.value)
 
 
-def test_every_option_that_is_declared_is_in_the_table() -> None:
-    declared = [value for value in vars(option_table).values() if isinstance(value, Option)]
-    assert sorted(option.name for option in declared) == sorted(option.name for option in option_table.OPTIONS)
+def test_every_option_that_is_declared_has_a_meaning_on_the_page_once() -> None:
+    assert sorted(field for fields in MEANINGS.values() for field in fields) == sorted(OPTION_OF)
 
 
-def test_every_default_can_be_parsed() -> None:
-    none_given = Given({})
-    values = {option.name: none_given.get(option) for option in option_table.OPTIONS}
-    assert [o.name for o in option_table.OPTIONS if (o.default is None) is not (values[o.name] is None)] == []
+def test_no_two_options_have_one_name() -> None:
+    spelled = [option.key for option in OPTION_OF.values()]
+    assert len(spelled) == len({*spelled})
 
 
-def test_every_option_that_an_error_names_is_in_the_table() -> None:
+@pytest.mark.parametrize("field", [field for field, option in OPTION_OF.items() if option.default is not None])
+def test_a_setting_without_the_option_has_the_default_that_the_page_names(field: str) -> None:
+    option = OPTION_OF[field]
+    assert getattr(SourceOptions(kafka={}), field) == option.parse(str(option.default))
+
+
+def test_every_option_that_an_error_names_is_declared() -> None:
     named = {word for text in told_by_errors() for word in LOOKS_LIKE_AN_OPTION.findall(text)} - NO_OPTIONS - BEGINNINGS
     options = {name for name in named if name.lower() in names.NAMES}
     assert len(options) > 25

@@ -1,0 +1,143 @@
+"""The plain kinds of an option's value: whole numbers, switches, durations, words, text.
+
+A kind parses the text of an option, or raises the reason why it cannot. Knows no option.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from coordinator.errors.quoting import has_control_character
+
+INT = 2**31 - 1
+LONG = 2**63 - 1
+DAY_MS = 86_400_000
+
+T_co = TypeVar("T_co", covariant=True)
+W = TypeVar("W", bound=str)
+
+
+class Kind(Protocol[T_co]):
+    """A kind of option value: the parser of its text."""
+
+    @property
+    def limit(self) -> str:
+        """The allowed values, as the end of the sentence "set NAME to ..."."""
+
+    def parse(self, text: str) -> T_co:
+        """The value; a `ValueError` names the fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number within bounds, written as Java's `parseLong` reads it."""
+
+    least: int = 0
+    most: int = LONG
+    unit: int = 1  # that the value counts
+
+    @property
+    def limit(self) -> str:
+        """Its bounds."""
+        return f"a whole number from {self.least} to {self.most}"
+
+    def parse(self, text: str) -> int:
+        """The number, in the smallest unit."""
+        if not re.fullmatch(r"[+-]?[0-9]{1,20}", text):
+            raise ValueError("not a whole number")
+        number = int(text)
+        if not self.least <= number <= self.most:
+            raise ValueError("too small" if number < self.least else "too large")
+        return number * self.unit
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """Milliseconds since 1970; spaces around it are ignored, as Spark does."""
+
+    limit: str = "one time in milliseconds since 1970-01-01 UTC, for example 1700000000000"
+
+    def parse(self, text: str) -> int:
+        """The time in milliseconds."""
+        return Integer(0, LONG).parse(text.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """True or false, in any case."""
+
+    limit: str = "true or false"
+
+    def parse(self, text: str) -> bool:
+        """The truth value."""
+        if text.lower() not in ("true", "false"):
+            raise ValueError("neither true nor false")
+        return text.lower() == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Word(Generic[W]):
+    """One of a few words; with `any_case`, the case does not matter."""
+
+    words: tuple[W, ...]
+    any_case: bool = True
+
+    @property
+    def limit(self) -> str:
+        """The words."""
+        return f"{', '.join(self.words[:-1])} or {self.words[-1]}"
+
+    def parse(self, text: str) -> W:
+        """The word as this project spells it."""
+        for word in self.words:
+            if text == word or (self.any_case and text.lower() == word.lower()):
+                return word
+        raise ValueError("unknown word")
+
+
+_UNITS_US = {"us": 1, "ms": 1_000, "s": 10**6, "m": 6 * 10**7, "min": 6 * 10**7, "h": 36 * 10**8, "d": 864 * 10**8}
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A time span as Spark writes it: 500ms, 60s, 15m, 2h; without a unit, milliseconds."""
+
+    most_ms: int = LONG
+
+    @property
+    def limit(self) -> str:
+        """The form and the bound."""
+        bound = "" if self.most_ms == LONG else f", at most {self.most_ms} ms"
+        return f"a duration like 500ms, 60s, 15m or 2h (a plain number is milliseconds){bound}"
+
+    def parse(self, text: str) -> int:
+        """The span in milliseconds."""
+        match = re.fullmatch(r"([0-9]{1,19})([a-z]*)", text.strip().lower())
+        if match is None or (match[2] or "ms") not in _UNITS_US:
+            raise ValueError("not a duration")
+        milliseconds, rest_us = divmod(int(match[1]) * _UNITS_US[match[2] or "ms"], 1_000)
+        if rest_us:
+            raise ValueError("not a whole number of milliseconds")
+        if milliseconds > self.most_ms:
+            raise ValueError("too long")
+        return milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A short text on one line."""
+
+    most: int = 1_000
+
+    @property
+    def limit(self) -> str:
+        """Its length."""
+        return f"at most {self.most} characters, no control characters"
+
+    def parse(self, text: str) -> str:
+        """The text itself."""
+        if len(text) > self.most:
+            raise ValueError(f"it has {len(text)} characters")
+        if has_control_character(text):
+            raise ValueError("it has a line break or a control character")
+        return text
