@@ -26,7 +26,7 @@ from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetFo
 from kafka.protocol.metadata import MetadataRequest
 
 from coordinator.kafka.connection import Session
-from coordinator.kafka.errors import error_text, forbidden_topic, is_refusal, unknown_partitions, unknown_topics
+from coordinator.kafka.errors import error_text, forbidden_topic, is_passing, unknown_partitions, unknown_topics
 from coordinator.values.subscription import NO_ID, POLICIES, Topic, TopicPartition
 
 Wanted: TypeAlias = Mapping[TopicPartition, int]
@@ -228,12 +228,15 @@ def _by_leader(wanted: Wanted, leaders: Mapping[TopicPartition, int]) -> dict[in
 
 async def _answer(manager: KafkaConnectionManager, request: Request) -> Response:
     """Runs in kafka-python's thread. Any broker will do, so it asks another one if one does not answer."""
-    for _ in manager.cluster.brokers():
+    failure: Exception = errors.MetadataEmptyBrokerList()
+    for _ in manager.cluster.brokers() or [None]:
         try:
             return await manager.wait_for(manager.send(request), METADATA_MS)
-        except (errors.KafkaConnectionError, errors.KafkaTimeoutError, errors.NodeNotReadyError):
-            continue
-    return await manager.wait_for(manager.send(request), METADATA_MS)
+        except (errors.KafkaError, OSError) as error:
+            if not is_passing(error):
+                raise
+            failure = error
+    raise failure
 
 
 async def _answers_now(
@@ -283,15 +286,16 @@ def _offsets(answer: Response) -> Iterator[tuple[TopicPartition, LookedUp]]:
 def _parted(answer: Response) -> tuple[dict[TopicPartition, LookedUp], dict[TopicPartition, BaseException]]:
     """The offsets in an answer, and passing errors; raises all others."""
     if isinstance(answer, BaseException):
-        if is_refusal(answer) or not isinstance(answer, errors.RetriableError | OSError):
+        if not is_passing(answer):
             raise answer
         return {}, {}
     known, refused = dict[TopicPartition, LookedUp](), dict[TopicPartition, BaseException]()
     for topic in answer.topics:
         for partition in topic.partitions:
-            tp, kind = TopicPartition(topic.name, partition.partition_index), errors.for_code(partition.error_code)
-            if kind is not errors.UnknownTopicOrPartitionError and issubclass(kind, errors.RetriableError):
-                refused[tp] = kind(str(tp))
+            tp = TopicPartition(topic.name, partition.partition_index)
+            error = errors.for_code(partition.error_code)(str(tp))
+            if is_passing(error):
+                refused[tp] = error
             else:
                 _raise_on(partition.error_code, tp.topic, tp)
                 known[tp] = LookedUp(partition.offset, partition.leader_epoch)

@@ -180,7 +180,7 @@ class _Stretch:
             return
         except Exception as error:
             failure = self._explained(error)
-            if not isinstance(failure, KafkaUnavailableError):
+            if not isinstance(failure, KafkaUnavailableError | UnknownTopicError):
                 raise failure from error
             sleep(POLL_MS / 1000)
             position = self._position

@@ -11,6 +11,7 @@ _OVERRULED = ("tests/coordinator/member/test_overruled_wishes.py",)
 _MIRROR = ("tests/coordinator/progress/test_mirror.py",)
 
 _BROKERS = ("tests/coordinator/kafka/test_three_brokers.py",)
+_CODES = ("tests/coordinator/kafka/test_error_codes.py",)
 _SILENT = ("tests/coordinator/member/test_silent_leaders.py",)
 
 FAULTS = (
@@ -44,6 +45,16 @@ FAULTS = (
         "the dead coordinator of a group is asked for ever",
         (Edit("coordinator/kafka/connection.py", "            internals.forget_coordinators(session.manager)\n", ""),),
         _BROKERS,
+    ),
+    Fault(
+        "after a broken connection the same broker is asked on the same connection",
+        (Edit("coordinator/kafka/connection.py", "row_of(type(error)).anew", "row_of(type(error)) is None"),),
+        _CODES,
+    ),
+    Fault(
+        "a look ends the query at an error of a broker's own",
+        (Edit("coordinator/kafka/error_codes.py", '"UnknownError",', '"NoSuchError",'),),
+        _CODES,
     ),
     Fault(
         "a broker without topic ids makes texts that no reader takes",
