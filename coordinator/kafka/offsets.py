@@ -146,13 +146,13 @@ def look_up_now(
     _learn_leaders(session, partitions)
     missing = {tp: "no leader" for tp in partitions if session.leaders[tp] < 0}
     requests = {
-        (leader, time_ms): _of_times(topics, isolation)
+        (leader, time_ms, isolation.value): _of_times(topics, isolation)
         for time_ms, wanted in questions.items()
         for leader, topics in _by_leader({tp: time_ms for tp in wanted if tp not in missing}, session.leaders).items()
     }
     answers = session.manager.run(_answers_now, session.manager, session.pending, requests)
     found: dict[int, dict[TopicPartition, LookedUp]] = {time_ms: {} for time_ms in questions}
-    for (leader, time_ms), answer in answers.items():
+    for (leader, time_ms, _), answer in answers.items():
         known, refused = _parted(answer)
         found[time_ms] |= known
         of_leader = [tp for tp in questions[time_ms] if session.leaders[tp] == leader and tp not in known]
@@ -240,13 +240,13 @@ async def _answer(manager: KafkaConnectionManager, request: Request) -> Response
 
 
 async def _answers_now(
-    manager: KafkaConnectionManager, pending: dict[object, Future], requests: Mapping[tuple[int, int], Request]
-) -> dict[tuple[int, int], Response]:
+    manager: KafkaConnectionManager, pending: dict[object, Future], requests: Mapping[tuple[int, int, int], Request]
+) -> dict[tuple[int, int, int], Response]:
     """Runs in kafka-python's thread. The answers or errors; it waits only for questions that are new."""
     new = requests.keys() - pending.keys()
     pending |= {key: _sent(manager, requests[key], key[0]) for key in new}
     deadline = time.monotonic() + LEADER_MS / 1000
-    answers: dict[tuple[int, int], Response] = {}
+    answers: dict[tuple[int, int, int], Response] = {}
     for key in sorted(requests):
         if key in new or pending[key].is_done:
             try:

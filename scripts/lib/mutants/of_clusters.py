@@ -37,6 +37,33 @@ FAULTS = (
         _SILENT,
     ),
     Fault(
+        "a start waits for the high watermark of a silent leader",
+        (Edit("coordinator/member/requests.py", "call(Kafka.high_watermarks_now)", "call(Kafka.high_watermarks)"),),
+        _SILENT,
+    ),
+    Fault(
+        "a start asks silent leaders for the beginnings of logs that have positions",
+        (
+            Edit(
+                "coordinator/member/first_positions.py",
+                "if others := tuple(tp for tp in new if tp not in first):",
+                "if others := tuple(new):",
+            ),
+        ),
+        _SILENT,
+    ),
+    Fault(
+        "the beginning of a silent log is taken for its own",
+        (
+            Edit(
+                "coordinator/member/log_view.py",
+                "if log.beginnings is None and all(found[tp] is not UNSEEN for tp in silent):",
+                "if log.beginnings is None:",
+            ),
+        ),
+        _SILENT,
+    ),
+    Fault(
         "each look waits anew for a frozen leader",
         (Edit("coordinator/kafka/offsets.py", "if key in new or pending[key].is_done:", "if pending:"),),
         _BROKERS,
