@@ -330,6 +330,8 @@ class _Stretch:
         log.warning("%s: %s; skipped, because failOnDataLoss=false", DataLossError.name, what)
 
     def _explained(self, error: Exception) -> CoopKafkaError:
+        if isinstance(error, MemoryError):  # says nothing of the records
+            raise error
         what = f"the records of {self._tp} from offset {self._position}"
         if isinstance(error, UnsupportedCodecError):
             return EnvironmentMismatchError(
