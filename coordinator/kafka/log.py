@@ -181,6 +181,13 @@ class KafkaLog:
         wanted = list(partitions)
         return self._look_up(dict.fromkeys(wanted, LATEST), IsolationLevel.READ_UNCOMMITTED)
 
+    def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The same of the partitions whose leader answers within a second, or has answered since the last look."""
+        wanted, level = list(partitions), IsolationLevel.READ_UNCOMMITTED
+        what = f"offsets of {len(wanted)} partitions"
+        found, missing = self._connection.ask(what, lambda session: look_up_now(session, {LATEST: wanted}, level))
+        return {tp: at.offset for tp, at in found[LATEST].items() if tp not in missing}
+
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset that `spec` means in each partition, by the rules of Spark's Kafka source.
 

@@ -14,7 +14,7 @@ from coordinator.member.evidence import NOTHING
 from coordinator.member.inbox import Inbox
 from coordinator.member.limits import NO_LIMITS, Limits
 from coordinator.member.progress_report import behind_latest, failing_progress
-from coordinator.member.state import Life, State
+from coordinator.member.state import UNSEEN, Life, State
 from coordinator.member.turns import Turns
 from coordinator.plan.cost.steering import Steering
 from coordinator.plan.cost.telemetry import SliceCost
@@ -87,8 +87,8 @@ class Query:
         self._inbox.receive(costs, self._clock.now_ms())
 
     def log_ends(self) -> dict[TopicPartition, int]:
-        """The log ends at the last look."""
-        return {tp: b.end for tp, b in self.state.log.bounds.items()}
+        """The log ends at the last look, of the leaders that have ever answered."""
+        return {tp: b.end for tp, b in self.state.log.bounds.items() if b is not UNSEEN}
 
     @property
     def filtered(self) -> int:

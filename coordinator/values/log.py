@@ -43,6 +43,9 @@ class Log(Protocol):
     def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The end of each partition's log, whatever isolation reads have: records of open transactions lie below it."""
 
+    def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The same of the partitions whose leader answers now."""
+
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset that `spec` means in each of `partitions`, by Spark's rules for it."""
 

@@ -198,7 +198,7 @@ class _Stretch:
             return
         except Exception as error:
             failure = self._explained(error)
-            if not isinstance(failure, KafkaUnavailableError):
+            if not isinstance(failure, KafkaUnavailableError | UnknownTopicError):
                 raise failure from error
             sleep(POLL_MS / 1000)
             position = self._position
@@ -346,6 +346,8 @@ class _Stretch:
         log.warning("%s: %s; skipped, because failOnDataLoss=false", DataLossError.name, what)
 
     def _explained(self, error: Exception) -> CoopKafkaError:
+        if isinstance(error, MemoryError):  # says nothing of the records
+            raise error
         what = f"the records of {self._tp} from offset {self._position}"
         if isinstance(error, UnsupportedCodecError):
             return EnvironmentMismatchError(

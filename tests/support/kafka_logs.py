@@ -65,6 +65,9 @@ class Through:
     def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return self.log.high_watermarks(partitions)
 
+    def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self.high_watermarks(partitions)
+
     def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
         return self.log.first_times(stretches)
 

@@ -75,8 +75,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/first_positions.py",
-                "{**earliest, **proofs.positions, **stable}",
-                "{**earliest, **stable}",
+                "first = {**proofs.positions, **stable}",
+                "first = {**stable}",
             ),
         ),
         _PROOFS,

@@ -28,11 +28,7 @@ FAULTS = (
     Fault("a log end that stays low is never believed", (Edit(_LOW_ENDS, _BELIEVED, "believed=False"),), _LOW),
     Fault(
         "an open transaction is taken for a cut log",
-        (
-            Edit(
-                _LOW_ENDS, "for tp in (tp for tp, offset in wanted.items() if marks[tp] < offset):", "for tp in wanted:"
-            ),
-        ),
+        (Edit(_LOW_ENDS, "for tp in (tp for tp, mark in marks.items() if mark < wanted[tp]):", "for tp in marks:"),),
         _LOW,
     ),
     Fault(

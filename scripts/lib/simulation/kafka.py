@@ -232,6 +232,11 @@ class SimulatedLog:
         self._turn()
         return {tp: self._kafka.end(tp) for tp in partitions}
 
+    def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The same of the partitions whose leader answers."""
+        found = self.high_watermarks(partitions)
+        return {tp: end for tp, end in found.items() if not self._kafka.brokers.silent(tp, self._kafka.now_ms())}
+
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first or the last offset, or the offset of a time."""
         self._turn()
