@@ -49,7 +49,7 @@ FAULTS = (
     ),
     Fault(
         "a start waits for the high watermark of a silent leader",
-        (Edit("coordinator/member/requests.py", "call(Kafka.high_watermarks_now)", "call(Kafka.high_watermarks)"),),
+        (Edit("coordinator/member/requests.py", "call(Kafka.high_watermarks_now, ", "call(Kafka.high_watermarks, "),),
         _SILENT,
     ),
     Fault(
