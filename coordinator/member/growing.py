@@ -32,6 +32,7 @@ from coordinator.member.requests import (
 from coordinator.member.state import Growing, Offsets, State, unsure
 from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.progress.growth import OPEN, Growth, Segments, Sight, ceilings, levels, older_partitions, remembered
+from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
 
@@ -148,7 +149,7 @@ def _limited(
     for step, level in of_steps.items():
         gated = {tp: bounded(work[tp], ceilings(level, tp, sights)) for tp in step.newer if tp in work}
         work = {**work, **gated}
-    return work, bool(growth.ends) and all(level == ((0, OPEN),) for level in of_steps.values())
+    return work, bool(growth.ends) and all(level == HashMap.of(WHOLE, OPEN) for level in of_steps.values())
 
 
 def _with_sight(state: State, older: Collection[TopicPartition], seen: Seen) -> tuple[State, bool]:

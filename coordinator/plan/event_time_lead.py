@@ -11,7 +11,8 @@ has at least one offset to read, however times jump in the log.
 from collections.abc import Mapping
 
 from coordinator.plan.planning import OwnedRanges, bounded
-from coordinator.values.ranges import OffsetRange
+from coordinator.values.hash_map import HashMap
+from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import TopicPartition
 
 
@@ -28,5 +29,5 @@ def within_lead(
 
     `oldest` has the unread offsets of the partitions whose next record is the oldest of all.
     """
-    ceilings = {tp: max(at, oldest[tp].start + 1) if tp in oldest else at for tp, at in later.items()}
-    return {tp: bounded(parts, ((0, ceilings[tp]),)) if tp in ceilings else parts for tp, parts in work.items()}
+    ends = {tp: max(at, oldest[tp].start + 1) if tp in oldest else at for tp, at in later.items()}
+    return {tp: bounded(parts, HashMap.of(WHOLE, ends[tp])) if tp in ends else parts for tp, parts in work.items()}

@@ -15,7 +15,8 @@ from functools import reduce
 from coordinator.assignment.rebalance import union
 from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.progress.growth import Ceilings
-from coordinator.values.ranges import HASH_MAX, HashRange
+from coordinator.values.hash_map import HashMap
+from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
 
 Hashes = tuple[HashRange, ...]
@@ -50,5 +51,4 @@ def _both(some: Hashes, others: Hashes) -> Hashes:
 
 def _only(hashes: Hashes) -> Ceilings:
     """No limit within these hashes; elsewhere 0."""
-    edges = sorted({0, *(h.lo for h in hashes), *(h.hi + 1 for h in hashes if h.hi < HASH_MAX)})
-    return tuple((lo, None if any(lo in h for h in hashes) else 0) for lo in edges)
+    return HashMap[int | None](((WHOLE, 0),)).overlay(HashMap((h, None) for h in hashes))

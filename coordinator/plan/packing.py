@@ -19,10 +19,6 @@ Task = tuple[Slice, ...]
 Work = Callable[[Slice], float]
 """The work of a slice: records, or milliseconds if costs are known."""
 
-Parts = Callable[[Slice], Task]
-"""The slices of the lanes that one slice stands for, if these lanes are alike; else the slice itself."""
-
-
 _Weighed = tuple[Slice, float]
 ROUNDING = 1e-9
 """Sums of work are as exact as this."""
@@ -44,17 +40,12 @@ _offset_order = attrgetter("topic_partition", "offsets.start", "hashes.lo")
 _hash_order = attrgetter("hashes", "topic_partition", "offsets")
 
 
-def _alone(s: Slice) -> Task:
-    return (s,)
-
-
 def pack(
     slices: Sequence[Slice],
     *,
     tasks: int,
     max_weight: float | None = None,
     work: Work = attrgetter("weight"),
-    parts: Parts = _alone,
     joined: Joined = (),
     in_order: Collection[str] = (),
 ) -> tuple[Task, ...]:
@@ -65,12 +56,11 @@ def pack(
     `joined` topics (rule: joined-topics). In each task the slices of a partition are in offset order. A task is heavier
     than `max_weight` only if it is a single slice, or slices that must stay together.
 
-    A slice may stand for many lanes that are alike. Its `parts` are packed instead of it if two tasks may read its
-    partition. Slices of a topic `in_order` stay together with all others of their partition (rule: partition-order).
+    Slices of a topic `in_order` stay together with all others of their partition (rule: partition-order).
     """
     weighed = [(s, work(s)) for s in _by_units(slices, joined)]
     little = 0.0 if max_weight is not None else _sum(weighed) / (tasks * LITTLE)
-    found = enumerate(_bundles(weighed, little, work, parts, joined, in_order))
+    found = enumerate(_bundles(weighed, little, joined, in_order))
     bundles = [_Bundle(_sum(bundle), number, tuple(s for s, _ in bundle)) for number, bundle in found]
     loads = _gathered(_longest_first(bundles, min(tasks, len(bundles)), max_weight))  # more tasks would be empty
     most_first = sorted(filter(None, loads), key=lambda load: (-sum(b.work for b in load), [b.number for b in load]))
@@ -115,7 +105,7 @@ def _by_units(slices: Iterable[Slice], joined: Joined) -> list[Slice]:
 
 
 def _bundles(
-    weighed: Iterable[_Weighed], little: float, work: Work, parts: Parts, joined: Joined, in_order: Collection[str]
+    weighed: Iterable[_Weighed], little: float, joined: Joined, in_order: Collection[str]
 ) -> Iterator[list[_Weighed]]:
     """The slices that stay together; a unit is a partition, or those of `joined` topics with one number.
 
@@ -130,8 +120,7 @@ def _bundles(
         if _sum(of_unit) <= little or len(ends) == 1 or ordered:
             yield of_unit
         else:
-            each = sorted(chain.from_iterable(parts(s) for s, _ in of_unit), key=_hash_order)
-            yield from _chained((s, work(s)) for s in each)
+            yield from _chained(sorted(of_unit, key=lambda w: _hash_order(w[0])))
 
 
 def _chained(of_unit: Iterable[_Weighed]) -> Iterator[list[_Weighed]]:

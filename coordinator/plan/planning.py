@@ -3,7 +3,6 @@
 `packing` decides later, from the offset alone, which slices share a task.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -92,9 +91,8 @@ def _ranges_of(owned: Iterable[Owned], progress: Progress) -> Iterator[OwnedRang
 
 def bounded(parts: Iterable[OwnedRange], ceilings: Ceilings) -> tuple[OwnedRange, ...]:
     """The pieces, cut where the ceilings differ. Each has the lower of its own ceiling and that of its hashes."""
-    starts = [lo for lo, _ in ceilings]
-    cut = ((p, h, ceilings[bisect_right(starts, h.lo) - 1][1]) for p in parts for h in p.hashes.cut(starts))
-    return tuple(p.within(h)._replace(ceiling=_lower(p.ceiling, ceiling)) for p, h, ceiling in cut)
+    cut = ((p.within(h), ceiling) for p in parts for h, ceiling in ceilings.within(p.hashes))
+    return tuple(p._replace(ceiling=_lower(p.ceiling, ceiling)) for p, ceiling in cut)
 
 
 def _lower(one: int | None, other: int | None) -> int | None:

@@ -21,7 +21,8 @@ from functools import reduce
 from typing import Self
 
 from coordinator.errors import StateFormatError
-from coordinator.values.ranges import NUMBER, HashRange
+from coordinator.values.hash_map import HashMap
+from coordinator.values.ranges import NUMBER, WHOLE, HashRange
 from coordinator.values.subscription import Topic, TopicPartition
 
 OPEN = 2**31
@@ -30,11 +31,11 @@ OPEN = 2**31
 SIGHTS = 16
 """The most sights of a member."""
 
-Levels = tuple[tuple[int, int], ...]
-"""From each first hash on, ascending from 0: the number of passed sights, or OPEN."""
+Levels = HashMap[int]
+"""The number of passed sights of each hash, or OPEN."""
 
-Ceilings = tuple[tuple[int, int | None], ...]
-"""From each first hash on, ascending from 0: the offset up to which may be read. None is no limit."""
+Ceilings = HashMap[int | None]
+"""The offset up to which each hash may be read. None is no limit."""
 
 Segments = Sequence[tuple[HashRange, int]]
 """Hash ranges that tile a partition, with their positions."""
@@ -188,13 +189,13 @@ def levels(growth: Growth, positions: Mapping[TopicPartition, Segments], sights:
     sight must be newer than the record of `growth`.
     """
     of_each = (_levels_of(growth, i, positions[tp], sights) for i, tp in enumerate(growth.older) if tp in positions)
-    return reduce(_lower, of_each, ((0, OPEN),))
+    return reduce(_lower, of_each, HashMap.of(WHOLE, OPEN))
 
 
 def ceilings(level: Levels, tp: TopicPartition, sights: tuple[Sight, ...]) -> Ceilings:
     """How far each hash of the newer partition `tp` may be read."""
-    return tuple(
-        (lo, None if passed == OPEN else sights[passed - 1].ends.get(tp, 0) if passed else 0) for lo, passed in level
+    return HashMap(
+        (h, None if passed == OPEN else sights[passed - 1].ends.get(tp, 0) if passed else 0) for h, passed in level
     )
 
 
@@ -210,7 +211,7 @@ def _levels_of(growth: Growth, partition: int, segments: Segments, sights: tuple
             return OPEN
         return max((i for i, mark in enumerate(marks, start=1) if mark is not None and mark <= position), default=0)
 
-    return _joined((hashes.lo, level(position)) for hashes, position in segments)
+    return HashMap((hashes, level(position)) for hashes, position in segments)
 
 
 def _lower(one: Levels, other: Levels) -> Levels:
@@ -220,21 +221,5 @@ def _lower(one: Levels, other: Levels) -> Levels:
     other   |3333|1111111|4444
     result  |2222|1111111|4444
     """
-    changes = sorted([(lo, 0, level) for lo, level in one] + [(lo, 1, level) for lo, level in other])
-    now = [OPEN, OPEN]
-    result: list[tuple[int, int]] = []
-    for lo, which, level in changes:
-        now[which] = level
-        if result and result[-1][0] == lo:
-            result.pop()
-        result.append((lo, min(now)))
-    return _joined(result)
-
-
-def _joined(steps: Iterable[tuple[int, int]]) -> Levels:
-    """The steps without those that change nothing."""
-    kept: list[tuple[int, int]] = []
-    for lo, level in steps:
-        if not kept or kept[-1][1] != level:
-            kept.append((lo, level))
-    return tuple(kept)
+    both = HashMap((h, min(level, its)) for hashes, its in other for h, level in one.within(hashes))
+    return one.overlay(both).coalesced()

@@ -12,7 +12,7 @@ from mutants.fault import Edit, Fault
 from mutants.hunt import Hunt, UnsoundError
 from mutants.tree import OutOfDateError, broken, copied, edited
 
-TEST = "tests/coordinator/progress/test_ownership.py"
+TEST = "tests/coordinator/values/test_hash_map.py"
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -37,14 +37,14 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fault(old: str, new: str) -> Fault:
-    return Fault("a fault", (Edit("coordinator/progress/ownership.py", old, new),), (TEST,))
+    return Fault("a fault", (Edit("coordinator/values/hash_map.py", old, new),), (TEST,))
 
 
 def test_a_fault_is_caught_by_the_test_that_fails_with_it(tree: Path) -> None:
     assert (
         Hunt(tree)
-        .find(fault("in near if o.epoch == lane.epoch", "in near if o.epoch != lane.epoch"))
-        .caught_by.startswith("coordinator/progress/test_ownership.py::")
+        .find(fault("lo = c.hi + 1", "lo = c.hi + 2"))
+        .caught_by.startswith("coordinator/values/test_hash_map.py::")
     )
 
 
@@ -52,24 +52,19 @@ def test_all_catchers_pass_without_a_fault_or_no_fault_is_hunted(tree: Path, mon
     monkeypatch.setattr("mutants.hunt._AT_ONCE", 1)
     ranges = replace(fault("", ""), tests=("tests/coordinator/values/test_ranges.py", TEST))
     assert Hunt(tree).sound([ranges]).caught_by == ""
-    with (
-        broken(tree, fault("in near if o.epoch == lane.epoch", "in near if o.epoch != lane.epoch")),
-        pytest.raises(UnsoundError, match="test_ownership"),
-    ):
+    with broken(tree, fault("lo = c.hi + 1", "lo = c.hi + 2")), pytest.raises(UnsoundError, match="test_hash_map"):
         Hunt(tree).sound([ranges])
 
 
 def test_an_edit_that_changes_nothing_is_caught_by_nothing(tree: Path) -> None:
-    assert (
-        Hunt(tree).find(fault("in near if o.epoch == lane.epoch", "in near if lane.epoch == o.epoch")).caught_by == ""
-    )
+    assert Hunt(tree).find(fault("lo = c.hi + 1", "lo = 1 + c.hi")).caught_by == ""
 
 
 def test_a_tree_is_whole_again_after_a_fault(tree: Path) -> None:
-    before = (tree / "coordinator/progress/ownership.py").read_text()
-    with broken(tree, fault("in near if o.epoch == lane.epoch", "in near")):
-        assert (tree / "coordinator/progress/ownership.py").read_text() != before
-    assert (tree / "coordinator/progress/ownership.py").read_text() == before
+    before = (tree / "coordinator/values/hash_map.py").read_text()
+    with broken(tree, fault("lo = c.hi + 1", "lo = 0")):
+        assert (tree / "coordinator/values/hash_map.py").read_text() != before
+    assert (tree / "coordinator/values/hash_map.py").read_text() == before
 
 
 def test_a_fault_whose_text_is_gone_is_out_of_date(tree: Path) -> None:

@@ -65,8 +65,8 @@ FAULTS = (
         (
             Edit(
                 _GROWTH,
-                "    return reduce(_lower, of_each, ((0, OPEN),))\n",
-                "    return next(iter(of_each), ((0, OPEN),))\n",
+                "    return reduce(_lower, of_each, HashMap.of(WHOLE, OPEN))\n",
+                "    return next(iter(of_each), HashMap.of(WHOLE, OPEN))\n",
             ),
         ),
         _ORDER,

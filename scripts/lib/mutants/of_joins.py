@@ -15,7 +15,7 @@ FAULTS = (
     ),
     Fault(
         "the slices of joined topics are compared topic by topic",
-        (Edit(_PACKING, "key=_hash_order", "key=None"),),
+        (Edit(_PACKING, "key=lambda w: _hash_order(w[0])", "key=None"),),
         ("tests/coordinator/plan/test_packing.py",),
     ),
     Fault(
@@ -50,7 +50,7 @@ FAULTS = (
     ),
     Fault(
         "a hash that one topic owns may be read",
-        (Edit("coordinator/plan/joined_ranges.py", "None if any(lo in h for h in hashes) else 0", "None"),),
+        (Edit("coordinator/plan/joined_ranges.py", "(((WHOLE, 0),))", "(((WHOLE, None),))"),),
         ("tests/coordinator/plan/test_joined_ranges.py",),
     ),
     Fault(

@@ -164,36 +164,6 @@ def test_topics_that_are_not_read_change_no_packing(slices: list[Slice], tasks: 
     assert pack(slices, tasks=tasks, joined=("returns", "sales")) == pack(slices, tasks=tasks)
 
 
-@given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), lanes=st.integers(1, 4))
-def test_lanes_that_are_alike_are_packed_as_if_each_had_come_alone(
-    slices: list[Slice], tasks: int, limit: float | None, lanes: int
-) -> None:
-    disjoint = [s for i, s in enumerate(slices) if not any(_meet(s, other) for other in slices[:i])]
-
-    def parts(s: Slice) -> tuple[Slice, ...]:
-        h = s.hashes
-        return tuple(s._replace(hashes=x) for x in h.cut(h.lo + i * h.size // lanes for i in range(1, lanes)))
-
-    def offsets(s: Slice) -> float:  # as much work in each of them, so that sums are the same
-        return float(len(s.offsets))
-
-    each = [x for s in disjoint for x in parts(s)]
-    whole = {s: parts(s) for s in disjoint}
-    packed = pack(
-        disjoint,
-        tasks=tasks,
-        max_weight=limit,
-        work=lambda s: offsets(s) * len(whole.get(s, (s,))),
-        parts=lambda s: whole.get(s, (s,)),
-    )
-    in_parts = tuple(tuple(x for s in task for x in whole.get(s, (s,))) for task in packed)
-    assert in_parts == pack(each, tasks=tasks, max_weight=limit, work=offsets)
-
-
-def _meet(one: Slice, other: Slice) -> bool:
-    return one.topic_partition == other.topic_partition and one.hashes.intersection(other.hashes) is not None
-
-
 slices_apart = st.lists(st.tuples(st.integers(1, 300), st.integers(1, 50), st.integers(0, 2)), max_size=6)
 
 

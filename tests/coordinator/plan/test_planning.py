@@ -18,6 +18,7 @@ from coordinator.progress.growth import Ceilings
 from coordinator.progress.ownership import Owned, completed
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cut_bound, cuts
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
@@ -138,16 +139,28 @@ def test_a_piece_is_read_up_to_its_ceiling_and_is_idle_above_it() -> None:
     assert [(lane.position, lane.until) for lane in lanes] == [(0, 20), (0, 0)]
 
 
+def up_to(lower: int | None, upper: int | None) -> Ceilings:
+    return HashMap(zip(cuts(2), (lower, upper), strict=True))
+
+
 @pytest.mark.parametrize(
     ("own", "of_hashes", "expected"),
     [
-        pytest.param(None, ((0, None),), [(WHOLE, None)], id="no ceiling"),
-        pytest.param(None, ((0, 7),), [(WHOLE, 7)], id="one for all hashes"),
-        pytest.param(5, ((0, 7),), [(WHOLE, 5)], id="its own is lower"),
+        pytest.param(None, HashMap.of(WHOLE, None), [(WHOLE, None)], id="no ceiling"),
+        pytest.param(None, HashMap.of(WHOLE, 7), [(WHOLE, 7)], id="one for all hashes"),
+        pytest.param(5, HashMap.of(WHOLE, 7), [(WHOLE, 5)], id="its own is lower"),
         pytest.param(
-            9, ((0, 7), (cuts(2)[1].lo, None)), [(cuts(2)[0], 7), (cuts(2)[1], 9)], id="cut where they differ"
+            9,
+            up_to(7, None),
+            [(cuts(2)[0], 7), (cuts(2)[1], 9)],
+            id="cut where they differ",
         ),
-        pytest.param(None, ((0, 7), (cuts(2)[1].lo, 0)), [(cuts(2)[0], 7), (cuts(2)[1], 0)], id="nothing of one half"),
+        pytest.param(
+            None,
+            up_to(7, 0),
+            [(cuts(2)[0], 7), (cuts(2)[1], 0)],
+            id="nothing of one half",
+        ),
     ],
 )
 def test_pieces_are_cut_where_the_ceilings_of_hashes_differ(

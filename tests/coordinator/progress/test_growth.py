@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import pytest
 
@@ -20,17 +21,16 @@ from coordinator.progress.growth import (
     parsed,
     remembered,
 )
+from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Topic, TopicPartition
 
+T = TypeVar("T")
 P = tuple(TopicPartition("orders", i) for i in range(8))
 
 
 LOWER, UPPER = cuts(2)
-
-
-HALF = UPPER.lo
 
 
 GROWN = Growth("orders", "id-1", 2, 4, 1_000, 601_000)
@@ -46,54 +46,62 @@ def sight(number: int, older: tuple[int, int], newer: int) -> Sight:
 FIRST, SECOND = sight(0, (10, 20), 5), sight(1, (30, 40), 15)
 
 
+def whole(value: T) -> HashMap[T]:
+    return HashMap.of(WHOLE, value)
+
+
+def halves(lower: T, upper: T) -> HashMap[T]:
+    return HashMap(((LOWER, lower), (UPPER, upper)))
+
+
 @pytest.mark.parametrize(
     ("growth", "positions", "sights", "expected"),
     [
-        pytest.param(GROWN, {}, (FIRST,), ((0, OPEN),), id="an unread range delays nothing"),
+        pytest.param(GROWN, {}, (FIRST,), whole(OPEN), id="an unread range delays nothing"),
         pytest.param(
-            GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 19)]}, (FIRST,), ((0, 0),), id="one partition is not there yet"
+            GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 19)]}, (FIRST,), whole(0), id="one partition is not there yet"
         ),
         pytest.param(
-            GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 20)]}, (FIRST,), ((0, 1),), id="every older partition is there"
+            GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 20)]}, (FIRST,), whole(1), id="every older partition is there"
         ),
         pytest.param(
             GROWN,
             {P[0]: [(LOWER, 10), (UPPER, 9)], P[1]: [(WHOLE, 20)]},
             (FIRST,),
-            ((0, 1), (HALF, 0)),
+            halves(1, 0),
             id="a slow hash holds back itself, not the others",
         ),
         pytest.param(
             GROWN,
             {P[0]: [(LOWER, 30), (UPPER, 10)], P[1]: [(LOWER, 20), (UPPER, 40)]},
             (FIRST, SECOND),
-            ((0, 1),),
+            whole(1),
             id="the partition furthest behind decides, at every hash",
         ),
         pytest.param(
             GROWN,
             {P[0]: [(WHOLE, 99)], P[1]: [(WHOLE, 99)]},
             (FIRST, SECOND),
-            ((0, 2),),
+            whole(2),
             id="in the grace no hash is free",
         ),
         pytest.param(
             OVER,
             {P[0]: [(LOWER, 50), (UPPER, 49)], P[1]: [(WHOLE, 60)]},
             (FIRST, sight(1, (70, 80), 15)),
-            ((0, OPEN), (HALF, 1)),
+            halves(OPEN, 1),
             id="after it a hash is free once the recorded ends are passed",
         ),
         pytest.param(
-            OVER, {P[0]: [(WHOLE, 7)], P[1]: [(WHOLE, 60)]}, (sight(0, (7, 80), 0),), ((0, OPEN),),
+            OVER, {P[0]: [(WHOLE, 7)], P[1]: [(WHOLE, 60)]}, (sight(0, (7, 80), 0),), whole(OPEN),
             id="a log that was cut below the recorded end has nothing more",
         ),
-        pytest.param(GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 20)]}, (), ((0, 0),), id="nothing was seen yet"),
+        pytest.param(GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 20)]}, (), whole(0), id="nothing was seen yet"),
         pytest.param(
             Growth("orders", "id-1", 4, 8, 1_000, 601_000),
             {P[3]: [(WHOLE, 99)]},
             (FIRST,),
-            ((0, 0),),
+            whole(0),
             id="a sight without this partition is none",
         ),
     ],
@@ -110,9 +118,9 @@ def test_levels(
 @pytest.mark.parametrize(
     ("level", "expected"),
     [
-        pytest.param(((0, 0),), ((0, 0),), id="no sight passed: nothing may be read"),
-        pytest.param(((0, 1),), ((0, 5),), id="the end seen in the first sight"),
-        pytest.param(((0, 2), (HALF, OPEN)), ((0, 15), (HALF, None)), id="free is no ceiling"),
+        pytest.param(whole(0), whole(0), id="no sight passed: nothing may be read"),
+        pytest.param(whole(1), whole(5), id="the end seen in the first sight"),
+        pytest.param(halves(2, OPEN), halves(15, None), id="free is no ceiling"),
     ],
 )
 def test_ceilings(level: Levels, expected: Ceilings) -> None:
@@ -120,7 +128,7 @@ def test_ceilings(level: Levels, expected: Ceilings) -> None:
 
 
 def test_a_partition_that_a_sight_did_not_see_is_not_read_by_it() -> None:
-    assert ceilings(((0, 1),), P[3], (FIRST,)) == ((0, 0),)
+    assert ceilings(whole(1), P[3], (FIRST,)) == whole(0)
 
 
 @pytest.mark.parametrize(

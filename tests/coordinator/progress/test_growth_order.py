@@ -106,7 +106,7 @@ class _Topic:
         positions = {P[i]: list(zip(self.CELLS, self.positions[P[i]], strict=True)) for i in range(self.known)}
         steps = [step for growth in self.growths for step in growth.steps if tp in step.newer]
         found = [ceilings(levels(step, positions, self.sights), tp, self.sights) for step in steps]
-        of_cell = [[c for lo, c in of_step if lo <= self.CELLS[cell].lo][-1] for of_step in found]
+        of_cell = [of_step.within(self.CELLS[cell])[0][1] for of_step in found]
         return min((c for c in of_cell if c is not None), default=len(self.logs[tp]))
 
     def deliver(self, record: _Record) -> None:
