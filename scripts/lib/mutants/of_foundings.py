@@ -6,6 +6,8 @@ _SCRIPTS = ("tests/coordinator/redis/test_one_founding.py",)
 _MEMBERS = ("tests/coordinator/member/test_replaced_groups.py",)
 _STEPS = ("tests/coordinator/member/test_founding.py",)
 _ADDED = ("tests/coordinator/redis/test_proofs_add_up.py",)
+_APART = ("tests/coordinator/member/test_topics_apart.py",)
+_FIRST = "coordinator/member/first_positions.py"
 _PROOFS = ("tests/coordinator/member/test_proving.py",)
 
 FAULTS = (
@@ -141,6 +143,23 @@ FAULTS = (
         ),
         _PROOFS,
         schedules=60,
+    ),
+    Fault(
+        "nobody looks for proofs of a partition that redis does not know",
+        (Edit(_FIRST, "unknown = [tp for tp in new if tp not in stable]", "unknown = list[TopicPartition]()"),),
+        _APART,
+    ),
+    Fault(
+        "an old copy of redis takes back a topic that it does not know",
+        (
+            Edit(_FIRST, "unknown = [tp for tp in new if tp not in stable]", "unknown = list[TopicPartition]()"),
+            Edit(
+                "coordinator/member/recovery.py",
+                "topics = mirrored_topics(state.log.topics, offsets, seen)",
+                "topics = state.log.topics",
+            ),
+        ),
+        _APART,
     ),
     Fault(
         "a new query places a topic while the group recovers",
