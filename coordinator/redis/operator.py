@@ -42,7 +42,8 @@ class OperatorVerbs:
 
     def check(self) -> None:
         """Raise `Lost` if the state cannot be trusted: after a restart, until a member has recovered the group."""
-        self.calls.run("status", [self.calls.keys.meta, self.calls.keys.topics])
+        k = self.calls.keys
+        self.calls.run("status", [k.meta, k.topics, k.leases])
 
     def reset(
         self,

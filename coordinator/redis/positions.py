@@ -37,8 +37,8 @@ class RedisPositions:
     @sound
     def status(self) -> Status:
         k = self.calls.keys
-        reply = self.calls.run("status", [k.meta, k.topics])
-        return Status(int(reply["reset"]), _topics(reply["topics"]), reply["founding"])
+        reply = self.calls.run("status", [k.meta, k.topics, k.leases])
+        return Status(int(reply["reset"]), _topics(reply["topics"]), reply["founding"], int(reply["alive"]))
 
     @sound
     def create(

@@ -57,7 +57,7 @@ class SlicePartition(InputPartition):
     columns: tuple[str, ...]  # of arrow_output.schema.NAMED
     poll_timeout_ms: int
     fail_on_data_loss: bool
-    max_outage_ms: int = 300_000  # of Kafka; a task whose slices may end early does not wait for it
+    max_outage_ms: int = 0  # of Kafka; a task whose slices may end early does not wait for it
     filter: RecordFilter = field(default=EVERYTHING, repr=False)  # keys may be confidential
     most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet filtered
     most_uncompressed: int = 1024 * 1024 * 1024  # bytes that a compressed record batch may hold
