@@ -81,7 +81,10 @@ def _loss(state: State, status: Status | None, offsets: mirroring.GroupOffsets, 
 
 
 def _reads_on(positions: Positions, status: Status | None, state: State, call: Call) -> tuple[Request[bool], ...]:
-    """One log line and an event if a query without a checkpoint begins in a group that has positions."""
+    """One log line and an event if a query without a checkpoint begins in a group that has positions.
+
+    A warning only if nobody else reads the group: otherwise an application joins it, which is no reset.
+    """
     group, option = call.setup.settings.group, call.setup.settings.starting_option
     held = [f"{tp} at {offset}" for tp, offset in sorted(positions.items()) if tp.topic in state.log.topics]
     if state.shown.start_used or not held:
@@ -92,7 +95,8 @@ def _reads_on(positions: Positions, status: Status | None, state: State, call: C
         Log(
             f"group {group}: {why}. Remedy: to read all records again, as for a full refresh, stop the queries of the "
             f"group and run coop-kafka reset-offsets {group} --all-topics --to-earliest --execute before the start; to "
-            "read from another start beside it, use another group."
+            "read from another start beside it, use another group.",
+            info=status is not None and status.alive > 0,
         ),
         *((Event("continue", why),) if status else ()),  # the event of a new group names its positions
     )

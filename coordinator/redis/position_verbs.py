@@ -14,10 +14,10 @@ from coordinator.values.subscription import Topic, TopicPartition
 
 
 def _status(reply: Reply) -> Status:
-    return Status(int(reply["reset"]), known_topics(reply["topics"]), reply["founding"])
+    return Status(int(reply["reset"]), known_topics(reply["topics"]), reply["founding"], int(reply["alive"]))
 
 
-STATUS = verb("status", "meta topics", "", _status)
+STATUS = verb("status", "meta topics leases", "", _status)
 CREATE = verb(
     "create_positions",
     "meta topics events growth proofs",

@@ -148,11 +148,12 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Founding, reset epoch and topics of a group."""
+    """Founding, reset epoch and topics of a group, and how many members live."""
 
     reset: int
     topics: Mapping[str, KnownTopic]
     founding: str = ""
+    alive: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The command `scripts/faults`: brings about ten faults, one after the other, and waits until each shows.
+"""The command `scripts/faults`: brings about thirteen faults, one after the other, and waits until each shows.
 
 For each it prints what an operator runs, and the lines that show the fault. docs/what-it-looks-like.md explains them.
 """
@@ -40,6 +40,14 @@ class Scene:
 
     fleet: Fleet
     redis: servers.Server
+    brokers: servers.Brokers | None = None  # three of its own, for a fault of brokers
+
+    @property
+    def three(self) -> servers.Brokers:
+        """The brokers of a fault of brokers."""
+        if self.brokers is None:
+            raise AssertionError("this fault needs brokers of its own")
+        return self.brokers
 
     def shown(self, command: str) -> str:
         """What a command of `coop-kafka` prints, on both outputs. `log` is the log of the driver."""
@@ -67,6 +75,7 @@ class Fault:
     on_error: OnError | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     happens: Callable[[Scene], None] = _nothing
+    of_brokers: bool = False  # it needs three of its own
 
 
 def _kill(scene: Scene) -> None:
@@ -96,6 +105,32 @@ def _backlog(scene: Scene) -> None:
     scene.fleet.kafka.produce(scene.fleet.topic, (Record(b"0", b"key-%d" % (n % 20), 0) for n in range(_BACKLOG)))
 
 
+def _freeze_only_copy(scene: Scene) -> None:
+    scene.three.freeze(_only_copy(scene))
+
+
+def _kill_only_copy(scene: Scene) -> None:
+    scene.three.kill(_only_copy(scene))
+
+
+def _only_copy(scene: Scene) -> int:
+    """The broker that has the only copy of the log from now on: nobody else can lead."""
+    tp = TopicPartition(scene.fleet.topic, 0)
+    with closing(KafkaAdminClient(bootstrap_servers=scene.three.bootstrap)) as admin:
+        (partition,) = admin.describe_topics([tp.topic])[0]["partitions"]
+        only = int(partition["leader_id"])
+        admin.alter_partition_reassignments({tp: [only]})
+        while admin.list_partition_reassignments([tp]):
+            time.sleep(_POLL_S)
+    return only
+
+
+def _kill_all(scene: Scene) -> None:
+    for node, _ in enumerate(scene.three.processes, 1):
+        scene.three.kill(node)
+
+
+_WAITS = r"no leader answers for .*their records wait"
 _AGAIN = OnError(1_000, "1s", "5s", then="park")
 FAULTS = (
     Fault("stuck key", "coop-kafka failing GROUP", r"deferred .*ValueError", "fails", _AGAIN),
@@ -103,6 +138,9 @@ FAULTS = (
     Fault("hung driver", "coop-kafka describe GROUP", r" hung ", "hangs", options={"longest.batch.ms": "3000"}),
     Fault("dead driver", "coop-kafka describe GROUP", r" ended ", happens=_kill),
     Fault("Redis away", "coop-kafka describe GROUP", r"REDIS_UNAVAILABLE: ", happens=_stop_redis),
+    Fault("frozen broker", "log", _WAITS, happens=_freeze_only_copy, of_brokers=True),
+    Fault("no leader", "log", r"\(no leader\); their records wait", happens=_kill_only_copy, of_brokers=True),
+    Fault("Kafka away", "log", r"asked again for up to", happens=_kill_all, of_brokers=True),
     Fault("log aged", "log", r"DATA_LOSS: ", happens=_age),
     Fault(
         "capped partition",
@@ -144,13 +182,20 @@ def scene_of(fault: Fault, kafka: str, folder: Path) -> Iterator[Scene]:
     with ExitStack() as stack:
         redis = servers.start_valkey(folder, servers.free_ports(1)[0])
         stack.callback(redis.stop)
+        brokers = servers.start_brokers(folder) if fault.of_brokers else None
+        if brokers:
+            stack.callback(brokers.stop)
+            kafka = brokers.bootstrap
         group = fault.name.replace(" ", "-").lower()
         feeding = Feeding(every_keyless=1_000_000)
         fleet = Fleet(Kafka(kafka), redis.address, group, folder, feeding=feeding, options=options, pace="1 second")
         stack.callback(fleet.end)
-        with fleet.producing():
+        with ExitStack() as producing:
+            producing.enter_context(fleet.producing())
             fleet.join("one")
-            yield Scene(fleet, redis)
+            if brokers:
+                producing.close()  # nobody could write while brokers are away
+            yield Scene(fleet, redis, brokers)
 
 
 def bring_about(fault: Fault, kafka: str, folder: Path) -> str | None:

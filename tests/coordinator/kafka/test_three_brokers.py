@@ -1,8 +1,8 @@
 """Brokers that die or freeze: what has a leader is answered, the rest waits. Real brokers, without Spark."""
 
 import time
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, suppress
 from functools import partial
 
 import pytest
@@ -103,12 +103,13 @@ def test_all_brokers_away__the_request_waits_and_says_so_once(
     eventually(lambda: ends(log, topic) == dict.fromkeys(range(3), RECORDS), "all ends")
 
 
-def test_the_coordinator_of_a_group_is_dead__its_mirror_costs_a_look_little(
-    three_brokers: ThreeBrokers, log: KafkaLog, topic: str
+@pytest.mark.parametrize("away", [ThreeBrokers.killed, ThreeBrokers.frozen])
+def test_the_coordinator_of_a_group_is_away__its_mirror_costs_a_look_little(
+    three_brokers: ThreeBrokers, log: KafkaLog, topic: str, away: Callable[..., AbstractContextManager[None]]
 ) -> None:
     tp, group = TopicPartition(topic, 0), "mirrored"
     assert log.commit_group_offsets(group, {tp: (1, "")})
-    with three_brokers.killed(three_brokers.leader(TopicPartition("__consumer_offsets", 0))):
+    with away(three_brokers, three_brokers.leader(TopicPartition("__consumer_offsets", 0))):
         began, tries = time.monotonic(), 0
         while time.monotonic() - began < 3 * BRIEF_S:
             tries += 1

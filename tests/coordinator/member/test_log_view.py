@@ -6,7 +6,7 @@ from coordinator.errors import RedisUnavailableError
 from coordinator.member import log_view
 from coordinator.member.decision import Decision, Seen
 from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadTopics
-from coordinator.member.state import Away, LogView, Low
+from coordinator.member.state import UNSEEN, Away, LogView, Low
 from coordinator.progress.leader_epochs import Extent
 from coordinator.values.subscription import Bounds
 from states import GROWN, GROWN_LOG, LIFE, LOG, NOW, ORDERS, RECREATED, TP, TP1, asks, call, decided, joined
@@ -51,6 +51,12 @@ def test_beginnings_are_not_known__remember_those_that_were_read() -> None:
     state = joined(log=replace(LOG, beginnings=None))
     decision = decided(log_view.see_logs, state, call(), (ReadLogEnds((TP,), None), ENDS))
     assert decision == Decision(joined(log=replace(LOG, bounds=ENDS, beginnings={TP: 5})))
+
+
+def test_a_leader_that_has_never_answered__its_beginning_is_asked_for_at_the_next_look() -> None:
+    state = joined(log=replace(GROWN_LOG, beginnings=None, bounds={}))
+    log = decided(log_view.see_logs, state, call(), (ReadLogEnds((TP, TP1), None), ENDS)).state.log
+    assert (dict(log.bounds), log.silent, log.beginnings) == ({**ENDS, TP1: UNSEEN}, frozenset({TP1}), None)
 
 
 def test_log_ends_are_equal__the_view_stays_the_same_object() -> None:

@@ -1,15 +1,18 @@
 """What an operator wished and a group does not do: a log line and an event say so, and name what does it."""
 
+import logging
+
 import pytest
 
 import kafka_groups
 from coordinator.assignment.settings import GroupSettings
+from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.events import last_events
 from coordinator.values.offset_spec import Earliest, Latest
 from coordinator.values.subscription import TopicPartition
-from group_services import Group, batches, read, records, run, subscribed
-from streams import keyed
+from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
+from streams import eventually, keyed
 
 
 def whys(members: Group, kind: str) -> list[str]:
@@ -67,3 +70,30 @@ def test_a_new_checkpoint_of_a_group_that_has_read_says_where_it_begins(
     assert f"{tp} at 5" in line
     assert f"coop-kafka reset-offsets {members.name} --all-topics --to-earliest --execute" in line
     assert ("startingOffsets is not used" in line) == (option is not None)
+
+
+def test_an_application_that_joins_a_group_is_no_reason_for_a_warning(
+    members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="coordinator")
+
+    def started(session_ms: int) -> Service:
+        member = members.service(subscribed(tp), Earliest(), session_ms=session_ms)
+        member.first_positions()
+        return member
+
+    first = started(60_000)
+    end = batch(first, StreamOffset(members.name))
+    started(60_000)
+    assert levels(caplog) == ["INFO"]
+    assert first.next_offset(end, UNLIMITED) is None
+    first.leave()
+    assert started(500).next_offset(end, UNLIMITED) is None, "it has joined, and dies"
+    assert levels(caplog) == ["INFO", "WARNING"]
+    eventually(lambda: members.store.positions.status().alive == 0, "the end of its lease")
+    started(500)
+    assert levels(caplog) == ["INFO", "WARNING", "WARNING"]
+
+
+def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.levelname for record in caplog.records if "reads on" in record.message]
