@@ -161,3 +161,9 @@ class GroupKeys:
 
     def _of_partition(self, tp: TopicPartition) -> tuple[str, ...]:
         return self.segments(tp), self.owners(tp), self.ics(tp), self.handed(tp), self.reserved(tp)
+
+
+@lru_cache(maxsize=32_768)  # a trigger names those of a thousand partitions three times
+def keys_of_item(keys: GroupKeys, names: tuple[str, ...], of: TopicPartition | str) -> tuple[str, ...]:
+    """The keys of these names: of a partition and its topic, of a topic, or of a member."""
+    return tuple(keys.maker(name)(of) for name in names)

@@ -14,7 +14,7 @@ from functools import wraps
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from coordinator.errors import StateFormatError
-from coordinator.redis.keys import GroupKeys
+from coordinator.redis.keys import GroupKeys, keys_of_item
 from coordinator.values.subscription import TopicPartition
 
 P = ParamSpec("P")
@@ -38,8 +38,8 @@ class Verb(Generic[T]):
         """KEYS of a call: of this member, of this partition, and of the items of each list."""
         keys = [group.maker(name)(member if name == "member" else tp) for name in self.keys.values()]
         for name, of_item in self.lists.items():
-            makers = [group.maker(key) for key in of_item.values()]
-            keys += [make(item) for item in given[name] for make in makers] if makers else given[name]
+            names = tuple(of_item.values())
+            keys += [key for item in given[name] for key in keys_of_item(group, names, item)] if names else given[name]
         return keys
 
     def argument(self, call: Mapping[str, str], given: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ QUOTED_ELSEWHERE = ("LICENSE", "CHANGELOG.md", str(Path(__file__).relative_to(RO
 STRAYS = {
     "a section of a document": r"\b[Ss]pecs?(\.md)? \(?R?[0-9]",
     "a numbered ruling": r"\bR[1-9]\b",
-    "a letter for a document": r"\([GKPX]\b[;,:)]|\b[GK]'s\b|\bof [GK]\b(?!\.)|\b[GK] (?:prints|says|rules)\b",
+    "a letter for a document": r"(?<!\w)\([GKPX]\b[;,:)]|\b[GK]'s\b|\bof [GK]\b(?!\.)|\b[GK] (?:prints|says|rules)\b",
     "a folder that is not here": r"\bseeds/|\bmodel/[a-z]+\.py|\.\./shared|/work/",
     "how the work was organised": r"(?<!\[)\bissue (?:[0-9]+|one|two|three|of\b)|\((?:[a-z]+ )?issue\b|first[_ ]issue",
 }

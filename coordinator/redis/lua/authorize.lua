@@ -13,6 +13,7 @@
 -- Uses arguments, damage, leases, names, prelude, progress, slices
 local bad = lost() or before_reset(A.reset) or fenced(K.member) or recovering() or other_filter(K.member)
 if bad then return bad end
+check_ids()
 local verdicts, ids, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == A.reset
 
 local function owned_of(lanes, owners_key, valid)  -- the owned parts of lanes, and whether these are all

@@ -7,6 +7,7 @@
 -- Uses arguments, damage, leader_epochs, names, prelude, progress
 local bad = lost() or before_reset(A.reset)
 if bad then return bad end
+check_ids()
 if redis.call('HGET', META, 'reset_epoch') ~= A.reset then return reply() end
 local moved = {}
 

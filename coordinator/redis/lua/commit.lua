@@ -11,6 +11,7 @@
 -- Uses arguments, damage, leases, names, prelude, progress, slices
 local bad = lost() or before_reset(A.reset) or fenced(K.member) or recovering()
 if bad then return bad end
+check_ids()
 local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == A.reset
 local ids, exactly, moves = {}, '1', false
 

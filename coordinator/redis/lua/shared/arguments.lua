@@ -19,11 +19,14 @@ end
 
 local function is_position(text) return number(text) and text ~= OFFSET_MAX end
 
+local function check_ids()
+  for _, id in pairs(A.ids) do require_argument(string.find(id, NAME), 'topic id', id) end
+end
+
 -- The topic and the partition of a key, and the id that A.ids has of this topic.
 local function place_of(key)
   local topic, partition = string.match(key, '^coop:v1:{[^}]*}:%a+:([%w._-]+):(%d+)$')
-  require_argument(topic and number(partition), 'topic', key)
-  require_argument(string.find(A.ids[topic], NAME), 'topic id', A.ids[topic])
+  if not topic then require_argument(false, 'topic', key) end
   return topic, partition, A.ids[topic]
 end
 
