@@ -19,7 +19,7 @@ import pyarrow as pa
 from coordinator.errors import InvalidOptionError, MissingOptionError, SinkError
 from coordinator.kafka.log import KafkaLog
 from coordinator.redis.client import RedisClient
-from coordinator.tools.audit.audit import Kafka, Wanted, positions_of
+from coordinator.tools.audit.audit import AuditRequest, Kafka, positions_of
 from coordinator.tools.audit.audit import audit as audited
 from coordinator.tools.audit.columns import UNKNOWN, SinkColumns
 from coordinator.tools.audit.report import Audit
@@ -74,7 +74,7 @@ def audit(
             raise MissingOptionError(f"the option {name} of the audit is missing", f"pass the {name} of the query")
     settings = {name: text for name, text in options.items() if name.startswith(PREFIX)}
     arguments = {"isolation_level": "read_committed", **kafka_arguments(settings)}
-    wanted = Wanted(chosen([topic]), from_offset, dead_letters)
+    wanted = AuditRequest(chosen([topic]), from_offset, dead_letters)
     with closing(RedisClient(options["redis.url"])) as client:
         positions = positions_of(client, options["group"])
     with closing(KafkaLog(arguments, retries=_RETRIES, retry_interval_ms=_RETRY_INTERVAL_MS)) as log:

@@ -50,7 +50,7 @@ from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import Bounds, TopicPartition, Topics
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.record_batch_v2 import RawBatch, decoded
-from spark_coop_source.decode.sizes import UNBOUNDED, Sizes, TooLarge, Whole
+from spark_coop_source.decode.sizes import UNBOUNDED, DecodeLimits, TooLarge, UndividedUnit
 from spark_coop_source.fetch.needed import limit
 from spark_coop_source.fetch.older_formats import MessageSetTooLargeError
 from spark_coop_source.fetch.refusal import refusal
@@ -90,7 +90,7 @@ class FetchSettings:
     poll_timeout_ms: int
     fail_on_data_loss: bool
     chunk_bytes: int = CHUNK_BYTES  # at most; a single record may be larger
-    sizes: Sizes = UNBOUNDED  # limits of a compressed batch, and of a record in it
+    sizes: DecodeLimits = UNBOUNDED  # limits of a compressed batch, and of a record in it
     max_outage_ms: int = 0  # how long to wait for a leader that does not answer
     stall_s: float = STALL_S  # without progress, until the first look for the reason
 
@@ -169,7 +169,7 @@ class _Stretch:
             return
         except MessageSetTooLargeError as error:
             before = self._position
-            self._pass_over(TooLarge(self._position, error.last_offset + 1, str(error), Whole.MESSAGE_SET))
+            self._pass_over(TooLarge(self._position, error.last_offset + 1, str(error), UndividedUnit.MESSAGE_SET))
             self._consumer.seek(self._at, self._position)
             if self._position <= before:
                 self._stalled()

@@ -17,7 +17,7 @@ from spark_coop_source.options import function_options, group_rules, offset_opti
 from spark_coop_source.options.cores import cores
 from spark_coop_source.options.declarations import OPTION_OF, SLOTS_MAX, SUBSCRIPTION, SourceOptions
 from spark_coop_source.options.kafka_options import kafka_arguments
-from spark_coop_source.options.names import texts_by_key, check_name
+from spark_coop_source.options.names import check_name, texts_by_key
 from spark_coop_source.options.notices import notices
 
 

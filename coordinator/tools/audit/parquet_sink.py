@@ -20,8 +20,8 @@ from pyarrow import fs, parquet
 
 from coordinator.errors import InvalidOptionError, SinkError, redacted
 from coordinator.tools.audit import file_log
-from coordinator.tools.audit.columns import UNKNOWN, Numbers, SinkColumns
-from coordinator.tools.audit.file_log import FOLDER, Committed, task_of
+from coordinator.tools.audit.columns import UNKNOWN, NumberColumn, SinkColumns
+from coordinator.tools.audit.file_log import FOLDER, SinkFile, task_of
 from coordinator.tools.audit.sink_rows import Names, Part, columns_of, number_of, numbers_of
 
 REQUIRED, OPTIONAL = ("partition", "offset"), ("topic", "batch", "query")
@@ -33,7 +33,7 @@ class _File:
     path: str
     name: str
     folders: Mapping[str, str]  # of the path: name -> value
-    committed: Committed | None  # of the log of Spark's file sink
+    committed: SinkFile | None  # of the log of Spark's file sink
 
 
 class ParquetSink:
@@ -83,7 +83,7 @@ class ParquetSink:
             return files
         return sorted((f for f in files if f.committed), key=lambda f: (f.committed.step if f.committed else 0, f.name))
 
-    def _log(self, names: set[str]) -> Mapping[str, Committed] | None:
+    def _log(self, names: set[str]) -> Mapping[str, SinkFile] | None:
         def read(name: str) -> str:
             with self._fs.open_input_stream(f"{self._base}/{FOLDER}/{name}") as stream:
                 return bytes(stream.read()).decode()
@@ -132,7 +132,7 @@ class ParquetSink:
         name = self._names[role]
         return table.column(name) if name in table.column_names else file.folders.get(name)
 
-    def _numbers(self, table: pa.Table, file: _File, role: str, absent: int | None = None) -> Numbers:
+    def _numbers(self, table: pa.Table, file: _File, role: str, absent: int | None = None) -> NumberColumn:
         """The same as numbers; `absent` stands for nulls, and for all rows of a file that has neither."""
         found, what = self._found(table, file, role), f"column {self._names[role]!r} of {file.path!r}"
         if found is None or isinstance(found, str):
