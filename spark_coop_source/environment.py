@@ -1,4 +1,4 @@
-"""The Python of a Spark process: names a package that it lacks, and the trap of PYSPARK_DRIVER_PYTHON.
+"""The Python of a Spark process: names a package or memory that it lacks, and the trap of PYSPARK_DRIVER_PYTHON.
 
 Imports without garbage collections. Spark's processes run PYSPARK_PYTHON, or the `python3` on their PATH: drivers,
 planners and workers may differ. Imports only the standard library and our errors.
@@ -6,12 +6,15 @@ planners and workers may differ. Imports only the standard library and our error
 
 import gc
 import os
+import resource
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from coordinator.errors import EnvironmentMismatchError
+
+_NO_THREAD = "can't start new thread"
 
 
 @contextmanager
@@ -33,6 +36,27 @@ def needed_packages() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
+
+
+@contextmanager
+def enough_memory() -> Iterator[None]:
+    """Turn a lack of memory, or of threads, inside into an `EnvironmentMismatchError` that names the option.
+
+    Python has no class of errors for a thread that the system refuses, and threads are refused first: each reserves
+    megabytes of addresses for its stack.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and _NO_THREAD not in str(error):
+            raise
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        raise EnvironmentMismatchError(
+            f"a Python worker got no more memory or threads ({error or type(error).__name__}); its limit is "
+            + ("that of its host or container" if limit == resource.RLIM_INFINITY else f"{limit >> 20} MiB"),
+            "raise spark.executor.pyspark.memory, which Spark divides by the cores of an executor, to 1g for each core,"
+            " or do not set it; then raise the limits of the container for memory and processes",
+        ) from error
 
 
 def interpreter_notices() -> Iterator[str]:

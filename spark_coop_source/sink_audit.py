@@ -23,7 +23,7 @@ from coordinator.tools.audit.audit import AuditRequest, Kafka, positions_of
 from coordinator.tools.audit.audit import audit as audited
 from coordinator.tools.audit.columns import UNKNOWN, SinkColumns
 from coordinator.tools.audit.report import Audit
-from coordinator.tools.audit.sink_rows import Names, Part, columns_of, numbers_of
+from coordinator.tools.audit.sink_rows import Names, SinkPart, columns_of, numbers_of
 from coordinator.tools.operations.reset_plan import chosen
 from spark_coop_source.key_columns import key_columns
 from spark_coop_source.options.kafka_options import PREFIX, kafka_arguments
@@ -120,7 +120,7 @@ class _FrameSink:
 
         names, query = Names({}), self.names["query"]
         queries = names.numbers(table.column(query)) if query in table.column_names else np.zeros(len(table), np.int64)
-        part = Part(column("partition"), column("offset"), column("batch", UNKNOWN), queries)
+        part = SinkPart(column("partition"), column("offset"), column("batch", UNKNOWN), queries)
         return columns_of([part], [*names.found] or [""])
 
 

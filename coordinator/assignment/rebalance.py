@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.progress.ownership import Ownership, missing
+from coordinator.progress.ownership import Ownership
+from coordinator.values.hash_map import missing
 from coordinator.values.ranges import HashRange
 
 

@@ -33,7 +33,7 @@ class MemberOptions:
     retention_ms: int = option("offsets.retention.minutes", Integer(1, INT, unit=60_000), "10080")
     max_outage_ms: int = option("redis.max.outage", Duration(DAY_MS), "60s")
     growth_grace_ms: int = option("partition.growth.grace", Duration(DAY_MS), "10m")  # of new partitions; 0: none
-    on_state_loss: StateLoss = option("on.state.loss", Word(_STATE_LOSSES), "fail", former="onStateLoss")
+    on_state_loss: StateLoss = option("on.state.loss", Word(_STATE_LOSSES), "fail")
     fail_on_data_loss: bool = option("failOnDataLoss", Flag(), "true")
     standby: bool = option("standby", Flag(), "false")  # rule: standby-takes-over
     ordering: Ordering = option("ordering", Word(_ORDERINGS), "key")  # of the group (rule: one-ordering)
@@ -42,9 +42,9 @@ class MemberOptions:
     max_ranges: int = option("max.num.ranges.to.commit", Integer(1, 60_000), "10000")  # that an acknowledger collects
     max_individual_commits: int = option("max.individual.commits", Integer(1, 100_000), "10000")  # of a partition
     max_deferred_keys: int = option("max.deferred.keys", Integer(1, 100_000), "10000")  # of a partition
-    per_key: bool = option("map.in.read.per.key", Flag(), "false", former="mapInRead.perKey")
+    per_key: bool = option("map.in.read.per.key", Flag(), "false")
     concurrency: int = option(  # keys at once inside a task, where the user's function runs in `read`
-        "map.in.read.concurrency", Integer(1, 16_384), "1", former="mapInRead.concurrency"
+        "map.in.read.concurrency", Integer(1, 16_384), "1"
     )
 
 

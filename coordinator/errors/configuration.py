@@ -45,7 +45,7 @@ class SchemaMismatchError(ConfigurationError):
 
 
 class EnvironmentMismatchError(ConfigurationError):
-    """The Python of a Spark process, or of the command, lacks a package or has another version of it."""
+    """The Python of a Spark process, or of the command, lacks a package or memory, or has another version of one."""
 
     name = "ENVIRONMENT_MISMATCH"
     usual_remedy = "install coop-kafka with its dependencies on driver and executors; set PYSPARK_PYTHON to that Python"

@@ -11,7 +11,7 @@ class LogError(CoopKafkaError):
 
 
 class KafkaUnavailableError(LogError):
-    """No broker answered in time."""
+    """No broker answered in time, or none could yet: an election, a start, too few copies in sync."""
 
     name = "KAFKA_UNAVAILABLE"
     retriable = True

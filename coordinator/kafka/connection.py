@@ -2,7 +2,9 @@
 
     a broker says no, for now       ask for leaders and coordinators again, then these
     no answer, or no connection     close, connect by another bootstrap server, ask again
+    anything else                   an error that the user can read
 
+`error_codes` decides which.
 Knows how to open kafka-python, and how it fails; nothing of offsets or groups. Only one thread at a time may use it;
 kafka-python does the IO in a daemon thread of its own.
 """
@@ -18,7 +20,6 @@ from typing import TypeVar, cast
 
 from kafka import KafkaAdminClient
 from kafka.errors import (
-    BrokerResponseError,
     KafkaConfigurationError,
     KafkaConnectionError,
     KafkaError,
@@ -34,6 +35,7 @@ from kafka.net.selector import NetworkSelector
 from coordinator.errors import CoopKafkaError, KafkaUnavailableError, UnknownTopicError
 from coordinator.kafka import internals
 from coordinator.kafka.client import client_arguments
+from coordinator.kafka.error_codes import row_of
 from coordinator.kafka.errors import explained, is_refusal, unreachable, unusable_settings
 from coordinator.values.subscription import TopicPartition
 
@@ -48,7 +50,7 @@ FIRST_CONTACT_MS = 60_000
 BOOTSTRAP_MS = 5_000
 """The longest attempt to connect, unless `bootstrap_timeout_ms` is set."""
 
-NEXT_SERVER_MS = 3_000
+NEXT_SERVER_MS = 1_000
 """An attempt with one of several bootstrap servers: it may be frozen. Each later attempt gets as much more."""
 
 REQUEST_MS = 10_000
@@ -134,8 +136,8 @@ class KafkaConnection:
 
     def _after(self, error: BaseException, what: str) -> CoopKafkaError:
         """This project's error. Whatever is asked next is asked another way."""
-        session, answered = self._session, isinstance(error, CoopKafkaError | BrokerResponseError | TimeoutError)
-        if not answered:
+        session = self._session
+        if not isinstance(error, CoopKafkaError) and row_of(type(error)).anew:
             self.close()
         elif session is not None:
             session.leaders.clear()

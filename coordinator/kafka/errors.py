@@ -13,7 +13,6 @@ from kafka import errors as kafka
 
 from coordinator.errors import (
     CoopKafkaError,
-    GroupBusyError,
     GroupTypeError,
     InvalidOptionError,
     KafkaAccessError,
@@ -22,22 +21,18 @@ from coordinator.errors import (
     RecordRefusedError,
     UnknownTopicError,
 )
+from coordinator.kafka.error_codes import row_of
 from coordinator.values.subscription import TopicPartition
-
-_CREDENTIALS = (
-    kafka.SaslAuthenticationFailedError,
-    kafka.UnsupportedSaslMechanismError,
-    kafka.IllegalSaslStateError,
-    kafka.DelegationTokenExpiredError,
-)
-
-
-_FENCED = (kafka.ProducerFencedError, kafka.InvalidProducerEpochError)
 
 
 def is_refusal(error: BaseException) -> bool:
     """Whether a retry with the same settings must fail again: wrong credentials, an unknown certificate."""
-    return isinstance(error, _CREDENTIALS) or _bad_certificate(error)
+    return _bad_certificate(error) or row_of(type(error)).error is KafkaAccessError
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the same request may succeed later, perhaps at another broker."""
+    return not _bad_certificate(error) and row_of(type(error)).error is KafkaUnavailableError
 
 
 def _bad_certificate(error: BaseException) -> bool:
@@ -45,37 +40,25 @@ def _bad_certificate(error: BaseException) -> bool:
     return isinstance(error.__context__, ssl.SSLCertVerificationError)
 
 
-def explained(error: BaseException, what: str, servers: str) -> LogError:
+def explained(error: BaseException, what: str, servers: str) -> CoopKafkaError:
     """This project's error for `error`; `what` is the requested thing, such as `the ends of 3 partitions`."""
-    if is_refusal(error):
-        return refused_credentials(error, servers)
-    if isinstance(error, kafka.AuthorizationError):
-        return KafkaAccessError(
-            f"Kafka at {servers} does not permit {what} ({error_text(error)})",
-            "grant this user READ and DESCRIBE on the topics and READ on the group",
-        )
-    if isinstance(error, OSError | kafka.UnknownBrokerIdError) or getattr(error, "retriable", False):
-        return KafkaUnavailableError(f"Kafka at {servers} did not answer, asked for {what} ({error_text(error)})")
-    return LogError(f"Kafka at {servers} refused {what} ({error_text(error)})")
+    return _named(error, servers, f", asked for {what}")
 
 
-def refused_credentials(error: BaseException, servers: str) -> KafkaAccessError:
-    """Wrong credentials, an unknown mechanism, or an untrusted certificate."""
+def _named(error: BaseException, servers: str, asked: str = "") -> CoopKafkaError:
     if _bad_certificate(error):
         return KafkaAccessError(
             f"the certificate of Kafka at {servers} is not trusted ({error_text(error)})",
             "check kafka.ssl.truststore.location, and that the certificate names the host in kafka.bootstrap.servers",
         )
-    return KafkaAccessError(
-        f"Kafka at {servers} refused the credentials ({error_text(error)})",
-        "check kafka.security.protocol, kafka.sasl.mechanism and kafka.sasl.jaas.config",
-    )
+    row = row_of(type(error))
+    return row.error(f"Kafka at {servers} {row.what}{asked} ({error_text(error)})", row.remedy)
 
 
-def unreachable(servers: str, seconds: float, last: BaseException) -> LogError:
+def unreachable(servers: str, seconds: float, last: BaseException) -> CoopKafkaError:
     """No broker could be reached in time; `last` is the reason of the last failed attempt to connect."""
     if is_refusal(last):
-        return refused_credentials(last, servers)
+        return _named(last, servers)
     return KafkaUnavailableError(f"no Kafka broker answered at {servers} within {seconds:g} s ({error_text(last)})")
 
 
@@ -127,45 +110,16 @@ def no_right_to_write(topic: str) -> KafkaAccessError:
 
 def not_written(error: BaseException, record: str, topic: str, size: int, servers: str) -> CoopKafkaError:
     """The error for a `record` of `size` bytes that Kafka did not take."""
-    if isinstance(error, _FENCED):
-        return _fenced(error)
     if isinstance(error, kafka.TopicAuthorizationFailedError | kafka.ClusterAuthorizationFailedError):
         return no_right_to_write(topic)
-    if isinstance(error, kafka.MessageSizeTooLargeError | kafka.RecordListTooLargeError):
-        return RecordRefusedError(
-            f"{record} is too large for topic {topic!r}: its fields and headers have {size} bytes",
-            f"raise max.message.bytes of topic {topic!r} above {size}, and segment.bytes if it is smaller",
-        )
-    if isinstance(error, kafka.InvalidRecordError):
-        return RecordRefusedError(
-            f"topic {topic!r} does not take {record} ({error_text(error)})",
-            f"set cleanup.policy=delete on topic {topic!r}: a compacted topic takes no record without a key",
-        )
-    found = explained(error, f"a write of {record} to topic {topic!r}", servers)
-    return found if type(found) is not LogError else RecordRefusedError(found.what)
-
-
-def _fenced(error: BaseException) -> GroupBusyError:
-    return GroupBusyError(
-        f"another redrive of this group and topic has begun ({error_text(error)})",
-        "let the other one end, then run the command again; no record is redriven twice",
-    )
-
-
-def not_committed(error: BaseException, transactional_id: str, servers: str) -> CoopKafkaError:
-    """The error for a transaction that did not begin, or did not end."""
-    if isinstance(error, _FENCED):
-        return _fenced(error)
-    if isinstance(error, kafka.TransactionalIdAuthorizationFailedError):
-        return KafkaAccessError(
-            f"Kafka does not permit this user a transaction with the id {transactional_id!r}",
-            f"grant this user WRITE and DESCRIBE on the transactional id {transactional_id!r}",
-        )
-    return explained(error, f"a transaction with the id {transactional_id!r}", servers)
+    found = explained(error, f"a write of {record} ({size} bytes) to topic {topic!r}", servers)
+    return found if type(found) is not LogError else RecordRefusedError(found.what, found.remedy)
 
 
 def error_text(error: BaseException) -> str:
     """Class and text of an error in one line; kafka-python repeats the class, and a number, in some texts."""
     name, text = type(error).__name__, " ".join(str(error).split())
+    if isinstance(error, kafka.UnknownError) and error.errno != kafka.UnknownError.errno:
+        name = f"{name} {error.errno}"
     text = re.sub(rf"^(\[Error -?\d+\]\s*)?({name}\b:?\s*)?", "", text).rstrip(".")
     return f"{name}: {text}" if text else name

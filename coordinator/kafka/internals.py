@@ -2,7 +2,7 @@
 
     consumer._fetcher, its config, _fetchable_partitions and PartitionRecords    which bytes are requested and parsed
     MemoryRecords._next_slice, _cache_next                                       record batches as they are on the wire
-    consumer._manager._build_transport, transport._sock                          sockets
+    consumer._manager._build_transport, transport._sock; its cluster             sockets; leaders
     manager.cluster._topics                                                      topics of the first request
     manager._backoff, manager.cluster._coordinators                              failed attempts; a group's coordinator
     producer._accumulator, _sender, _transaction_manager                         records with neither key nor value
@@ -85,6 +85,12 @@ def request_first(manager: KafkaConnectionManager, topics: Iterable[str]) -> Non
 def forget_coordinators(manager: KafkaConnectionManager) -> None:
     """Let the next request about a group ask for its coordinator: kafka-python never forgets one."""
     manager.cluster._coordinators.clear()
+
+
+def leader_of(consumer: KafkaConsumer, at: TopicPartition) -> int | None:
+    """The id of the broker that a consumer takes for the leader."""
+    leader: int | None = consumer._manager.cluster.leader_for_partition(at)
+    return leader
 
 
 def append(producer: KafkaProducer, to: TopicPartition, record: tuple[Any, ...], headers: Any) -> Any:

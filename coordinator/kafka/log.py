@@ -1,4 +1,4 @@
-"""Kafka as the driver sees it (`ports.Log`): topics, ends, starting offsets, Kafka's own groups.
+"""Kafka as the driver sees it (`coordinator.values.log.Log`): topics, ends, starting offsets, Kafka's own groups.
 
 Knows Spark's rules for starting offsets; `offsets` and `connection` send the requests. Runs in the driver's reader
 process, one thread at a time.
@@ -164,6 +164,10 @@ class KafkaLog:
             beginnings = {tp: at.offset for tp, at in found[EARLIEST].items()}
         return {tp: Bounds(beginnings[tp], *found[LATEST][tp]) for tp in wanted if tp not in missing}
 
+    def leader(self, tp: TopicPartition) -> int:
+        """The id of the broker that leads a partition, by the last answer."""
+        return self._connection.ask(f"the leader of {tp}", lambda session: session.leaders[tp])
+
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The end, in each current log, of the records of that leader epoch and of older ones (OffsetForLeaderEpoch).
 
@@ -176,6 +180,13 @@ class KafkaLog:
         """The end of each partition's log, under any isolation level: past the records of open transactions."""
         wanted = list(partitions)
         return self._look_up(dict.fromkeys(wanted, LATEST), IsolationLevel.READ_UNCOMMITTED)
+
+    def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The same of the partitions whose leader answers within a second, or has answered since the last look."""
+        wanted, level = list(partitions), IsolationLevel.READ_UNCOMMITTED
+        what = f"offsets of {len(wanted)} partitions"
+        found, missing = self._connection.ask(what, lambda session: look_up_now(session, {LATEST: wanted}, level))
+        return {tp: at.offset for tp, at in found[LATEST].items() if tp not in missing}
 
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset that `spec` means in each partition, by the rules of Spark's Kafka source.

@@ -26,7 +26,7 @@ from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetFo
 from kafka.protocol.metadata import MetadataRequest
 
 from coordinator.kafka.connection import Session
-from coordinator.kafka.errors import error_text, forbidden_topic, is_refusal, unknown_partitions, unknown_topics
+from coordinator.kafka.errors import error_text, forbidden_topic, is_passing, unknown_partitions, unknown_topics
 from coordinator.values.subscription import NO_ID, POLICIES, Topic, TopicPartition
 
 Wanted: TypeAlias = Mapping[TopicPartition, int]
@@ -58,8 +58,9 @@ NO_OFFSET = -1
 CONSUMER = -1
 """The replica id of a client that is not a replica."""
 
-METADATA_MS = 3_000
-"""The wait for one broker's metadata. Then another broker is asked: one with a question under way comes last."""
+METADATA_MS, LAST_METADATA_MS = 1_000, 10_000
+"""The wait for one broker's metadata. Then another broker is asked, one with a question under way last; it gets more
+time, since large clusters take longer."""
 
 LEADER_MS = 1_000
 """The wait for leaders that do not answer at once. Later looks do not wait for them, and take their late answers."""
@@ -146,13 +147,13 @@ def look_up_now(
     _learn_leaders(session, partitions)
     missing = {tp: "no leader" for tp in partitions if session.leaders[tp] < 0}
     requests = {
-        (leader, time_ms): _of_times(topics, isolation)
+        (leader, time_ms, isolation.value): _of_times(topics, isolation)
         for time_ms, wanted in questions.items()
         for leader, topics in _by_leader({tp: time_ms for tp in wanted if tp not in missing}, session.leaders).items()
     }
     answers = session.manager.run(_answers_now, session.manager, session.pending, requests)
     found: dict[int, dict[TopicPartition, LookedUp]] = {time_ms: {} for time_ms in questions}
-    for (leader, time_ms), answer in answers.items():
+    for (leader, time_ms, _), answer in answers.items():
         known, refused = _parted(answer)
         found[time_ms] |= known
         of_leader = [tp for tp in questions[time_ms] if session.leaders[tp] == leader and tp not in known]
@@ -228,22 +229,26 @@ def _by_leader(wanted: Wanted, leaders: Mapping[TopicPartition, int]) -> dict[in
 
 async def _answer(manager: KafkaConnectionManager, request: Request) -> Response:
     """Runs in kafka-python's thread. Any broker will do, so it asks another one if one does not answer."""
-    for _ in manager.cluster.brokers():
+    failure: Exception = errors.MetadataEmptyBrokerList()
+    others = max(0, len(manager.cluster.brokers()) - 1)
+    for wait_ms in [METADATA_MS] * others + [LAST_METADATA_MS]:
         try:
-            return await manager.wait_for(manager.send(request), METADATA_MS)
-        except (errors.KafkaConnectionError, errors.KafkaTimeoutError, errors.NodeNotReadyError):
-            continue
-    return await manager.wait_for(manager.send(request), METADATA_MS)
+            return await manager.wait_for(manager.send(request), wait_ms)
+        except (errors.KafkaError, OSError) as error:
+            if not is_passing(error):
+                raise
+            failure = error
+    raise failure
 
 
 async def _answers_now(
-    manager: KafkaConnectionManager, pending: dict[object, Future], requests: Mapping[tuple[int, int], Request]
-) -> dict[tuple[int, int], Response]:
+    manager: KafkaConnectionManager, pending: dict[object, Future], requests: Mapping[tuple[int, int, int], Request]
+) -> dict[tuple[int, int, int], Response]:
     """Runs in kafka-python's thread. The answers or errors; it waits only for questions that are new."""
     new = requests.keys() - pending.keys()
     pending |= {key: _sent(manager, requests[key], key[0]) for key in new}
     deadline = time.monotonic() + LEADER_MS / 1000
-    answers: dict[tuple[int, int], Response] = {}
+    answers: dict[tuple[int, int, int], Response] = {}
     for key in sorted(requests):
         if key in new or pending[key].is_done:
             try:
@@ -283,15 +288,16 @@ def _offsets(answer: Response) -> Iterator[tuple[TopicPartition, LookedUp]]:
 def _parted(answer: Response) -> tuple[dict[TopicPartition, LookedUp], dict[TopicPartition, BaseException]]:
     """The offsets in an answer, and passing errors; raises all others."""
     if isinstance(answer, BaseException):
-        if is_refusal(answer) or not isinstance(answer, errors.RetriableError | OSError):
+        if not is_passing(answer):
             raise answer
         return {}, {}
     known, refused = dict[TopicPartition, LookedUp](), dict[TopicPartition, BaseException]()
     for topic in answer.topics:
         for partition in topic.partitions:
-            tp, kind = TopicPartition(topic.name, partition.partition_index), errors.for_code(partition.error_code)
-            if kind is not errors.UnknownTopicOrPartitionError and issubclass(kind, errors.RetriableError):
-                refused[tp] = kind(str(tp))
+            tp = TopicPartition(topic.name, partition.partition_index)
+            error = errors.for_code(partition.error_code)(str(tp))
+            if is_passing(error):
+                refused[tp] = error
             else:
                 _raise_on(partition.error_code, tp.topic, tp)
                 known[tp] = LookedUp(partition.offset, partition.leader_epoch)

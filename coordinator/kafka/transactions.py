@@ -16,7 +16,7 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from coordinator.kafka import internals
-from coordinator.kafka.errors import not_committed
+from coordinator.kafka.errors import explained
 from coordinator.kafka.producer import Outgoing, RecordProducer
 from coordinator.values.subscription import TopicPartition
 
@@ -31,7 +31,7 @@ class TransactionalProducer(RecordProducer):
             self.kafka.init_transactions()
         except KafkaError as error:
             self.close()
-            raise not_committed(error, transactional_id, self.servers) from None
+            raise explained(error, _asked(transactional_id), self.servers) from None
         self._id = transactional_id
 
     def send(self, record: Outgoing) -> None:
@@ -53,5 +53,9 @@ class TransactionalProducer(RecordProducer):
             with suppress(KafkaError):
                 self.kafka.abort_transaction()
             if isinstance(error, KafkaError):
-                raise not_committed(error, self._id, self.servers) from None
+                raise explained(error, _asked(self._id), self.servers) from None
             raise
+
+
+def _asked(transactional_id: str) -> str:
+    return f"a transaction with the id {transactional_id!r}"

@@ -17,7 +17,7 @@ from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import CoopKafkaError, KafkaAccessError, StateFormatError, UnknownTopicError
 from coordinator.errors.quoting import VALUE, bounded
 from coordinator.member.inbox import Inbox, Reach
-from coordinator.member.kinds import Kind, Request
+from coordinator.member.kinds import Request
 from coordinator.member.lane_report import Planned, lane_report
 from coordinator.plan.cost.batch_cost import Ended, LaneId
 from coordinator.plan.cost.steering import Steering
@@ -29,9 +29,10 @@ from coordinator.progress.mirror import GroupOffsets, entries, foundings, of_thi
 from coordinator.progress.ownership import Facts, facts_below
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.lane_lines import BatchLine, LaneReport
-from coordinator.redis.ports import Log, Offsets, Proof, Store
-from coordinator.redis.replies import Acquired, Answer, Caller, Joined, Joining, Status
+from coordinator.redis.replies import Acquired, Answer, Caller, Joined, Joining, Proof, Status
+from coordinator.redis.store import Store
 from coordinator.values.clock import Clock
+from coordinator.values.log import Log, Offsets
 from coordinator.values.subscription import Bounds, Pattern, Subscription, Topic, TopicPartition
 from coordinator.values.verdicts import Absent, Replaced, Verdict
 
@@ -65,29 +66,13 @@ class World:
         """
         kind, whose = request.kind, (caller,) if request.kind.by_caller else ()
         if not kind.notice:
-            return self._method(kind)(*whose, **request.arguments)
+            return kind.of(self)(*whose, **request.arguments)
         try:
-            self._method(kind)(*whose, **request.arguments)
+            kind.of(self)(*whose, **request.arguments)
             return True
         except (CoopKafkaError, Verdict) as error:
             _log.warning("%s could not show %s: %s", caller.member, kind.verb, error or type(error).__name__)
             return False
-
-    def _method(self, kind: Kind[..., Any]) -> Callable[..., Any]:
-        """The method of a kind, of the part that has it."""
-        match kind.part:
-            case "":
-                return kind.method
-            case "World":
-                part: object = self
-            case "Log":
-                part = self.log
-            case "Steering":
-                part = self.guesses
-            case name:
-                part = getattr(self.store, name.lower())
-        method: Callable[..., Any] = getattr(part, kind.verb)
-        return method
 
     # -- Kafka -------------------------------------------------------------------------------------
 
@@ -165,7 +150,7 @@ class World:
             offsets = of_this_schema(self.log.group_offsets(group, patient=False), group)
             before, allowed, written = None, True, dict[TopicPartition, tuple[int, str]]()
             while allowed:
-                status, policy = store.positions.status(), store.members.policy()
+                status, policy = store.positions.status(), store.policies.policy()
                 if before is None and founding not in ("", status.founding):
                     raise Replaced(status.founding)
                 now = _mirror_entries(store, partitions, topics, status, policy)

@@ -124,13 +124,14 @@ def place(state: State, seen: Seen, call: Call) -> State:
         mine = [tp for tp in state.log.partitions if tp.topic in grown]
         new = tuple(tp for tp in mine if tp not in placed) or tuple(mine)
         stable = seen.of(ReadStable(tuple(sorted({tp.topic for tp in new}))))
-        earliest = seen.of(ResolveOffsets(Earliest(), new))
         unknown = [tp for tp in new if tp not in stable]
         proofs = proofs_of(state, unknown, seen, call) if unknown else Proofs({})
         if proofs.missing and call.setup.settings.on_state_loss == "fail":
             lost = Lost(f"Redis does not know the position of {proofs.missing[0]}, which this query has read")
             return replace(state, life=replace(state.life, verdict=lost))
-        first = {**earliest, **proofs.positions, **stable}
+        first = {**proofs.positions, **stable}
+        if others := tuple(tp for tp in new if tp not in first):
+            first |= seen.of(ResolveOffsets(Earliest(), others))
         seen.of(creation(state, {tp: first[tp] for tp in new}, call))
         _assert_more(state, proofs, seen)
     return replace(state, owning=replace(owning, placed=placed | frozenset(in_kafka), placed_at=nonce))

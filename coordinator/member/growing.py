@@ -162,6 +162,8 @@ def _with_sight(state: State, older: Collection[TopicPartition], seen: Seen) -> 
     if ids != growing.topic_ids:
         growing = replace(growing, sights=(), low={}, topic_ids=ids)
     marks = seen.of(ReadHighWatermarks(tuple(sorted(older))))
+    if not marks.keys() >= set(older):
+        return state, False
     last = growing.sights[-1].marks if growing.sights else {}
     ends, reached = {tp: b.end for tp, b in state.log.bounds.items()}, state.log.reached
     known = {tp: max(of.get(tp, 0) for of in (ends, reached, last)) for tp in marks}

@@ -1,8 +1,8 @@
 """A request, and the kinds of requests: each kind names one method of the edge, once.
 
-    Release = member_call(Members.release)    the kind
-    Release(ranges)                           a request: a frozen value with the method's arguments, less the caller
-    seen.of(Release(ranges))                  the answer, of the type that the method returns
+    Release = member_call(RedisMembers.release, _members)   the kind: the method, and whose it is in a `World`
+    Release(ranges)                    a request: a frozen value with the method's arguments, less the caller
+    seen.of(Release(ranges))           the answer, of the type that the method returns
 
 Requests are equal if they name the same method with equal arguments. `apply` calls the method.
 """
@@ -15,6 +15,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from coordinator.redis.replies import Answer, Caller
 
 P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -24,11 +25,13 @@ class Kind(Generic[P, T_co]):
     """One method of the edge, and what `turns` and `apply` must know of a call of it."""
 
     method: Callable[..., Any]
+    part: Callable[[Any], Any]  # of a world: the object that has the method
     parameters: Signature  # of a request: without the part of the edge and the caller
     by_caller: bool = False  # the method's first argument is the caller
     of_redis: bool = False  # a verdict or an outage sends the member back to its first step
     numbered: bool = False  # the main thread sends it with a number; the heartbeat thread sends it without one
     notice: bool = False  # shows something: it never fails, and nothing is decided by it
+    plain: bool = False  # a function, of no part
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> "Request[T_co]":
         """A request with these arguments of the method."""
@@ -37,14 +40,14 @@ class Kind(Generic[P, T_co]):
         return Request(self, bound.arguments)
 
     @property
-    def part(self) -> str:
-        """The part of the edge that has the method; empty for a plain function."""
-        return self.method.__qualname__.rpartition(".")[0]
-
-    @property
     def verb(self) -> str:
         """The method's name."""
         return self.method.__name__
+
+    def of(self, world: Any) -> Callable[..., Any]:
+        """The method in this world."""
+        method: Callable[..., Any] = self.method if self.plain else getattr(self.part(world), self.verb)
+        return method
 
     def __repr__(self) -> str:
         return self.method.__qualname__
@@ -61,39 +64,46 @@ class Request(Generic[T_co]):
         return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
+def itself(world: Any) -> Any:
+    """The world: most methods are its own."""
+    return world
+
+
 def function(method: Callable[P, T]) -> Kind[P, T]:
     """A call of a plain function of this process."""
-    return Kind(method, signature(method))
+    return Kind(method, itself, signature(method), plain=True)
 
 
-def call(method: Callable[Concatenate[Any, P], T]) -> Kind[P, T]:
+def call(method: Callable[Concatenate[S, P], T], part: Callable[[Any], S] = itself) -> Kind[P, T]:
     """A call of Kafka, of the cost model or of this process; its errors end the call of Spark."""
-    return Kind(method, _without(method, 1))
+    return Kind(method, part, _without(method, 1))
 
 
-def redis_call(method: Callable[Concatenate[Any, P], T]) -> Kind[P, T]:
+def redis_call(method: Callable[Concatenate[S, P], T], part: Callable[[Any], S] = itself) -> Kind[P, T]:
     """A call of Redis that anyone may make."""
-    return Kind(method, _without(method, 1), of_redis=True)
+    return Kind(method, part, _without(method, 1), of_redis=True)
 
 
-def own_call(method: Callable[Concatenate[Any, Caller, P], T]) -> Kind[P, T]:
+def own_call(method: Callable[Concatenate[S, Caller, P], T], part: Callable[[Any], S] = itself) -> Kind[P, T]:
     """A call of Redis by this member. Its answer renews no lease; the one to `Join` states the new lease end."""
-    return Kind(method, _without(method, 2), by_caller=True, of_redis=True)
+    return Kind(method, part, _without(method, 2), by_caller=True, of_redis=True)
 
 
-def member_call(method: Callable[Concatenate[Any, Caller, P], Answer[T]]) -> Kind[P, T]:
+def member_call(
+    method: Callable[Concatenate[S, Caller, P], Answer[T]], part: Callable[[Any], S] = itself
+) -> Kind[P, T]:
     """A call of Redis by this member; its answer renews the lease."""
-    return Kind(method, _without(method, 2), by_caller=True, of_redis=True, numbered=True)
+    return Kind(method, part, _without(method, 2), by_caller=True, of_redis=True, numbered=True)
 
 
-def notice(method: Callable[Concatenate[Any, P], object]) -> Kind[P, bool]:
+def notice(method: Callable[Concatenate[S, P], object], part: Callable[[Any], S] = itself) -> Kind[P, bool]:
     """Something to show; the answer is whether it was shown."""
-    return Kind(method, _without(method, 1), notice=True)
+    return Kind(method, part, _without(method, 1), notice=True)
 
 
-def own_notice(method: Callable[Concatenate[Any, Caller, P], object]) -> Kind[P, bool]:
+def own_notice(method: Callable[Concatenate[S, Caller, P], object], part: Callable[[Any], S] = itself) -> Kind[P, bool]:
     """Something that this member shows of itself."""
-    return Kind(method, _without(method, 2), by_caller=True, notice=True)
+    return Kind(method, part, _without(method, 2), by_caller=True, notice=True)
 
 
 def _without(method: Callable[..., Any], first: int) -> Signature:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coordinator.member.decision import LOOK_MS, RETRY_MS, Call, Decision, LookAgain, Seen
+from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
 from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadOtherTopics, ReadTopics
-from coordinator.member.state import LogView, State
+from coordinator.member.state import UNSEEN, LogView, State
 from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.leader_epochs import Extents
@@ -39,8 +39,8 @@ def topics_again(log: LogView, seen: Seen, *, anew: bool = False) -> LogView:
 def see_logs(state: State, seen: Seen, call: Call) -> Decision:
     """Read the ends of all logs, with one request to each broker: the beginnings are as old as the topics.
 
-    A partition whose leader does not answer keeps its last known bounds, and is silent: nothing more is planned of it.
-    Without any bounds yet, the call looks again (rule: silent-leader).
+    A partition whose leader does not answer keeps its last known bounds, and is silent: nothing more is planned of it
+    (rule: silent-leader).
     Topics of a pattern that vanished meanwhile are left out. Equal bounds stay the same object: quick to compare.
     """
     log = state.log
@@ -49,12 +49,10 @@ def see_logs(state: State, seen: Seen, call: Call) -> Decision:
         log = topics_again(log, seen)
         found = seen.of(ReadLogEnds(log.partitions, None, strict=True)) or {}
     silent = frozenset(log.partitions) - found.keys()
-    if not silent <= log.bounds.keys():
-        return Decision(state, (), LookAgain(RETRY_MS))
-    found = {**found, **{tp: log.bounds[tp] for tp in silent}}
+    found = {**found, **{tp: log.bounds.get(tp, UNSEEN) for tp in silent}}
     if silent != log.silent:
         log = replace(log, silent=silent)
-    if log.beginnings is None:
+    if log.beginnings is None and all(found[tp] is not UNSEEN for tp in silent):
         log = replace(log, beginnings={tp: b.beginning for tp, b in found.items()})
     return Decision(replace(state, log=log if found == log.bounds else replace(log, bounds=found)))
 

@@ -47,13 +47,13 @@ def believed(
 ) -> tuple[dict[TopicPartition, Low], dict[TopicPartition, int]]:
     """The ends of logs whose known end is below `wanted`, and those that are `low`.
 
-    An end that is not believed yet counts as the wanted one. It is low at one leader epoch: another leader begins with
-    another high watermark.
+    An end that is not believed yet, or whose leader does not answer, counts as the wanted one. It is low at one leader
+    epoch: another leader begins with another high watermark.
     """
     marks = seen.of(ReadHighWatermarks(tuple(sorted(wanted)))) if wanted else {}
     now_low, now_ms = {}, seen.now_ms
-    for tp in (tp for tp, offset in wanted.items() if marks[tp] < offset):
+    for tp in (tp for tp, mark in marks.items() if mark < wanted[tp]):
         before, epoch = low.get(tp), bounds[tp].epoch if tp in bounds else -1
         since_ms = before.since_ms if before and before.epoch == epoch else now_ms
         now_low[tp] = Low(epoch, since_ms, believed=now_ms - since_ms >= LOW_MS)
-    return now_low, {tp: o if tp in unsure(now_low) else marks[tp] for tp, o in wanted.items()}
+    return now_low, {tp: o if tp in unsure(now_low) else marks.get(tp, o) for tp, o in wanted.items()}

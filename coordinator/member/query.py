@@ -14,16 +14,17 @@ from coordinator.member.evidence import NOTHING
 from coordinator.member.inbox import Inbox
 from coordinator.member.limits import NO_LIMITS, Limits
 from coordinator.member.progress_report import behind_latest, failing_progress
-from coordinator.member.state import Life, State
+from coordinator.member.state import UNSEEN, Life, State
 from coordinator.member.turns import Turns
 from coordinator.plan.cost.steering import Steering
 from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis import ports
 from coordinator.redis.replies import Joining
+from coordinator.redis.store import Store
 from coordinator.values.clock import Clock
+from coordinator.values.log import Log
 from coordinator.values.offset_spec import OffsetSpec
 from coordinator.values.subscription import Subscription, TopicPartition
 
@@ -50,9 +51,9 @@ class Query:
         starting: OffsetSpec,
         cutting: Cutting,
         *,
-        log: ports.Log,
+        log: Log,
         clock: Clock,
-        store: ports.Store | None = None,
+        store: Store | None = None,
         me: Joining | None = None,
     ) -> None:
         self.setup = Setup(settings, subscription, starting, cutting, me or Joining({}))
@@ -86,8 +87,8 @@ class Query:
         self._inbox.receive(costs, self._clock.now_ms())
 
     def log_ends(self) -> dict[TopicPartition, int]:
-        """The log ends at the last look."""
-        return {tp: b.end for tp, b in self.state.log.bounds.items()}
+        """The log ends at the last look, of the leaders that have ever answered."""
+        return {tp: b.end for tp, b in self.state.log.bounds.items() if b is not UNSEEN}
 
     @property
     def filtered(self) -> int:

@@ -8,19 +8,52 @@ from coordinator.assignment.assigning import computed
 from coordinator.member.apply import World
 from coordinator.member.kinds import call, function, member_call, notice, own_call, own_notice, redis_call
 from coordinator.plan.cost.steering import Steering
-from coordinator.redis.ports import Log as Kafka
-from coordinator.redis.ports import Members, Poison, Positions, Reports
+from coordinator.redis.members import RedisMembers
+from coordinator.redis.poison import RedisPoison
+from coordinator.redis.policies import RedisPolicies
+from coordinator.redis.positions import RedisPositions
+from coordinator.redis.reports import RedisReports
+from coordinator.values.log import Log as Kafka
+
+
+def _kafka(world: World) -> Kafka:
+    return world.log
+
+
+def _members(world: World) -> RedisMembers:
+    return world.store.members
+
+
+def _policies(world: World) -> RedisPolicies:
+    return world.store.policies
+
+
+def _positions(world: World) -> RedisPositions:
+    return world.store.positions
+
+
+def _poison(world: World) -> RedisPoison:
+    return world.store.poison
+
+
+def _reports(world: World) -> RedisReports:
+    return world.store.reports
+
+
+def _guesses(world: World) -> Steering:
+    return world.guesses
+
 
 # -- Kafka
 ReadTopics = call(World.topics)
 ReadOtherTopics = call(World.other_topics)
 ReadLeaderRacks = call(World.leader_racks)
 ReadLogEnds = call(World.log_ends)
-ReadHighWatermarks = call(Kafka.high_watermarks)
-ReadEpochEnds = call(Kafka.ends_of_epochs)
+ReadHighWatermarks = call(Kafka.high_watermarks_now, _kafka)
+ReadEpochEnds = call(Kafka.ends_of_epochs, _kafka)
 ReadLeftOfEpochs = call(World.left_of_epochs)
-ResolveOffsets = call(Kafka.resolve)
-ReadFirstTimes = call(Kafka.first_times)
+ResolveOffsets = call(Kafka.resolve, _kafka)
+ReadFirstTimes = call(Kafka.first_times, _kafka)
 ReadGroupOffsets = call(World.group_offsets)
 ReadClusterPolicies = call(World.cluster_policies)
 Mirror = call(World.mirror)
@@ -29,67 +62,67 @@ DeleteMirror = call(World.delete_mirror)
 # -- Redis: members
 CheckServer = redis_call(World.check_server)
 Join = own_call(World.join)
-Heartbeat = member_call(Members.heartbeat)
-ForgetTopics = member_call(Members.forget)
-LookAtGroup = member_call(Members.look)
-ReadSubscribers = redis_call(Members.subscribers)
+Heartbeat = member_call(RedisMembers.heartbeat, _members)
+ForgetTopics = member_call(RedisMembers.forget, _members)
+LookAtGroup = member_call(RedisMembers.look, _members)
+ReadSubscribers = redis_call(RedisMembers.subscribers, _members)
 ReadMetadata = redis_call(World.metadata)
-ReadAssignment = redis_call(Members.assignment)
-ReadPartitionCounts = redis_call(Members.partition_counts)
-ReadPolicy = redis_call(Members.policy)
-CopyPolicies = redis_call(Members.copy_policies)
-Assign = member_call(Members.assign)
-Release = member_call(Members.release)
-Finish = member_call(Members.finish)
-Leave = own_call(Members.leave)
+ReadAssignment = redis_call(RedisMembers.assignment, _members)
+ReadPartitionCounts = redis_call(RedisMembers.partition_counts, _members)
+ReadPolicy = redis_call(RedisPolicies.policy, _policies)
+CopyPolicies = redis_call(RedisPolicies.copy, _policies)
+Assign = member_call(RedisMembers.assign, _members)
+Release = member_call(RedisMembers.release, _members)
+Finish = member_call(RedisMembers.finish, _members)
+Leave = own_call(RedisMembers.leave, _members)
 
 # -- Redis: positions
 ReadStatus = redis_call(World.status)
 CreatePositions = redis_call(World.create)
 Acquire = member_call(World.acquire)
-HandOut = member_call(Positions.hand_out)
-Authorize = member_call(Positions.authorize)
-Commit = member_call(Positions.commit)
-Seal = member_call(Positions.seal)
-ReadSeal = redis_call(Positions.seal_of)
+HandOut = member_call(RedisPositions.hand_out, _positions)
+Authorize = member_call(RedisPositions.authorize, _positions)
+Commit = member_call(RedisPositions.commit, _positions)
+Seal = member_call(RedisPositions.seal, _positions)
+ReadSeal = redis_call(RedisPositions.seal_of, _positions)
 Claim = redis_call(World.claim)
-Recreate = redis_call(Positions.recreate)
+Recreate = redis_call(RedisPositions.recreate, _positions)
 Recover = own_call(World.recover)
-ReadResetEpoch = redis_call(Positions.reset_epoch)
-ReadStable = redis_call(Positions.stable)
-ReadExtents = redis_call(Positions.extents)
-ReadPositions = redis_call(Positions.positions)
-ReadProgress = redis_call(Positions.progress)
-ReadGrowths = redis_call(Positions.growths)
-RecordGrowths = redis_call(Positions.grow)
-ReportEnds = redis_call(Positions.report_ends)
-ReadRedisTime = redis_call(Positions.now_ms)
+ReadResetEpoch = redis_call(RedisPositions.reset_epoch, _positions)
+ReadStable = redis_call(RedisPositions.stable, _positions)
+ReadExtents = redis_call(RedisPositions.extents, _positions)
+ReadPositions = redis_call(RedisPositions.positions, _positions)
+ReadProgress = redis_call(RedisPositions.progress, _positions)
+ReadGrowths = redis_call(RedisPositions.growths, _positions)
+RecordGrowths = redis_call(RedisPositions.grow, _positions)
+ReportEnds = redis_call(RedisPositions.report_ends, _positions)
+ReadRedisTime = redis_call(RedisPositions.now_ms, _positions)
 
 # -- Redis: poison
-ReadWorking = redis_call(Poison.at_work)
-ReportWorking = member_call(Poison.working)
-StrikeMember = redis_call(Poison.strike)
-ReadStrikes = redis_call(Poison.strikes)
-Forgive = redis_call(Poison.forgive)
-ReadFailing = redis_call(Poison.failing)
-Resume = redis_call(Poison.resume)
-Abandon = member_call(Poison.abandon)
+ReadWorking = redis_call(RedisPoison.at_work, _poison)
+ReportWorking = member_call(RedisPoison.working, _poison)
+StrikeMember = redis_call(RedisPoison.strike, _poison)
+ReadStrikes = redis_call(RedisPoison.strikes, _poison)
+Forgive = redis_call(RedisPoison.forgive, _poison)
+ReadFailing = redis_call(RedisPoison.failing, _poison)
+Resume = redis_call(RedisPoison.resume, _poison)
+Abandon = member_call(RedisPoison.abandon, _poison)
 
 # -- this process: an assignment by the user's assignor, which is called once, as it need not be pure; costs
 Compute = function(computed)
-Grant = call(Steering.grant)
-NextSpan = call(Steering.next_span)
+Grant = call(Steering.grant, _guesses)
+NextSpan = call(Steering.next_span, _guesses)
 Pack = call(World.pack)
 Learn = call(World.learn)
 ReadEnds = call(World.ends)
 ReadReach = call(World.reach)
-OffsetsOfARecord = call(Steering.offsets_of_a_record)
+OffsetsOfARecord = call(Steering.offsets_of_a_record, _guesses)
 DescribeLanes = call(World.describe_lanes)
 
 # -- notices
 Event = own_notice(World.event)
-ShowBatch = notice(Reports.batch)
-ShowLanes = own_notice(Reports.lanes)
+ShowBatch = notice(RedisReports.batch, _reports)
+ShowLanes = own_notice(RedisReports.lanes, _reports)
 Notify = notice(World.notify)
 Log = notice(World.log_line)
 LogBatch = notice(World.log_batch)

@@ -11,7 +11,7 @@ from typing import cast
 from coordinator.assignment.rebalance import union
 from coordinator.errors import CheckpointMismatchError
 from coordinator.member import accepting, log_view, pacing, planning, reading
-from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
+from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Return, Seen
 from coordinator.member.lane_report import batch_line
 from coordinator.member.low_ends import judged
 from coordinator.member.query import Query, Steps
@@ -50,6 +50,8 @@ def initial(state: State, seen: Seen, call: Call) -> Decision:
 
 def set_targets(state: State, seen: Seen, call: Call) -> Decision:
     """AvailableNow: this run ends where the log ends now."""
+    if state.log.silent:
+        return Decision(state, (), LookAgain(RETRY_MS))
     targets = {tp: b.end for tp, b in state.log.bounds.items()}
     return Decision(replace(state, pace=replace(state.pace, targets=targets)), (), Return(None))
 

@@ -116,6 +116,10 @@ def unsure(low: Mapping[TopicPartition, Low]) -> frozenset[TopicPartition]:
     return frozenset(tp for tp, of in low.items() if not of.believed)
 
 
+UNSEEN = Bounds(0, 0)
+"""The bounds of a log whose leader has never answered: nothing of it is read or lost."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogView:
     """Kafka as this member saw it last."""

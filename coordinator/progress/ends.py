@@ -9,9 +9,8 @@ defers: the lowest end of a hash counts (rule: replay-may-defer).
 """
 
 import re
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -20,11 +19,13 @@ from coordinator.errors import StateFormatError
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.values import identifiers
-from coordinator.values.ranges import HashRange, OffsetRange, Offsets, runs
+from coordinator.values.hash_map import HashMap
+from coordinator.values.ranges import OFFSET_MAX, HashRange, OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
 
-Ends = Mapping[TopicPartition, tuple[tuple[HashRange, int], ...]]
-"""Early ends by partition: hash ranges, ascending and disjoint, and the first offset that was not read."""
+NONE = HashMap[int]()
+Ends = Mapping[TopicPartition, HashMap[int]]
+"""Early ends by partition: the first offset that was not read."""
 
 _PART = re.compile(r"([\w.-]+) (\d+) ([0-9a-f-]+) (\d+);", re.ASCII)
 
@@ -37,43 +38,19 @@ def ends_of(tasks: Iterable[tuple[Iterable[Slice], Ends]]) -> Ends:
         for s in slices:
             until[s.lane] = max(until.get(s.lane, 0), s.offsets.until)
         for (tp, lane), planned in until.items():
-            early[tp] += ((hashes, end) for hashes, end in _within(lane, ends.get(tp, ())) if end < planned)
-    return {tp: tuple(runs(sorted(early[tp]))) for tp in sorted(early) if early[tp]}
+            early[tp] += ((hashes, end) for hashes, end in ends.get(tp, NONE).within(lane) if end < planned)
+    return {tp: HashMap(sorted(early[tp])).coalesced() for tp in sorted(early) if early[tp]}
 
 
 def slices_to(slices: Iterable[Slice], ends: Ends) -> tuple[Slice, ...]:
     """The slices of a task up to its ends."""
-    return tuple(part for s in slices for part in _slices_to(s, ends.get(s.topic_partition, ())))
+    return tuple(part for s in slices for part in _slices_to(s, ends.get(s.topic_partition, NONE)))
 
 
-def _slices_to(s: Slice, ends: Sequence[tuple[HashRange, int]]) -> Iterator[Slice]:
-    for hashes, until in _covering(s.hashes, ends):
-        if until is None or s.offsets.start < until:
-            last = s.offsets.until if until is None else min(until, s.offsets.until)
-            yield Slice(s.topic_partition, hashes, OffsetRange(s.offsets.start, last))
-
-
-def _within(hashes: HashRange, ends: Sequence[tuple[HashRange, int]]) -> Iterator[tuple[HashRange, int]]:
-    """The parts of the ends in some hashes. There may be thousands of both."""
-    first = max(0, bisect_right(ends, hashes.lo, key=lambda end: end[0].lo) - 1)
-    for i in range(first, len(ends)):
-        its_hashes, end = ends[i]
-        if its_hashes.lo > hashes.hi:
-            return
-        if part := hashes.intersection(its_hashes):
-            yield part, end
-
-
-def _covering(hashes: HashRange, ends: Sequence[tuple[HashRange, int]]) -> Iterator[tuple[HashRange, int | None]]:
-    """The hashes, cut at the ranges of the ends. None: to the planned end."""
-    lo = hashes.lo
-    for part, end in _within(hashes, ends):
-        if lo < part.lo:
-            yield HashRange(lo, part.lo - 1), None
-        yield part, end
-        lo = part.hi + 1
-    if lo <= hashes.hi:
-        yield HashRange(lo, hashes.hi), None
+def _slices_to(s: Slice, ends: HashMap[int]) -> Iterator[Slice]:
+    for hashes, until in HashMap.of(s.hashes, s.offsets.until).overlay(ends.within(s.hashes)):
+        if s.offsets.start < until:
+            yield Slice(s.topic_partition, hashes, OffsetRange(s.offsets.start, min(until, s.offsets.until)))
 
 
 def ended(offset: StreamOffset, ends: Ends) -> StreamOffset:
@@ -90,11 +67,10 @@ def unread(offset: StreamOffset) -> StreamOffset:
     return replace(offset, lanes=lanes)
 
 
-def _ended(lanes: Iterable[Lane], ends: Sequence[tuple[HashRange, int]]) -> Iterator[Lane]:
+def _ended(lanes: Iterable[Lane], ends: HashMap[int]) -> Iterator[Lane]:
     for lane in lanes:
-        for hashes, end in _covering(lane.hashes, ends):
-            offsets = lane.offsets if end is None else _below(lane.offsets, end)
-            yield lane._replace(hashes=hashes, offsets=offsets)
+        for hashes, end in HashMap.of(lane.hashes, OFFSET_MAX).overlay(ends.within(lane.hashes)):
+            yield lane._replace(hashes=hashes, offsets=_below(lane.offsets, end))
 
 
 def _below(offsets: Offsets, end: int) -> Offsets:
@@ -122,14 +98,14 @@ def parsed(text: str) -> Ends:
     return {tp: _lowest(of_tp) for tp, of_tp in sorted(found.items())}
 
 
-def _lowest(ends: list[tuple[HashRange, int]]) -> tuple[tuple[HashRange, int], ...]:
+def _lowest(ends: list[tuple[HashRange, int]]) -> HashMap[int]:
     """The ends without overlaps: where some overlap, the lowest counts.
 
     Hash ranges in use form a heap by their ends: its top is the lowest; one that is over is dropped when it comes up.
     """
     ends = sorted(ends)
     if all(left.hi < right.lo for (left, _), (right, _) in pairwise(ends)):
-        return tuple(ends)
+        return HashMap(ends)
     bounds = sorted({bound for hashes, _ in ends for bound in (hashes.lo, hashes.hi + 1)})
     begun, heap, pieces = iter(ends), list[tuple[int, int]](), list[tuple[HashRange, int]]()
     following = next(begun, None)
@@ -141,4 +117,4 @@ def _lowest(ends: list[tuple[HashRange, int]]) -> tuple[tuple[HashRange, int], .
             heappop(heap)
         if heap:
             pieces.append((HashRange(lo, until - 1), heap[0][0]))
-    return tuple(runs(pieces))
+    return HashMap(pieces).coalesced()

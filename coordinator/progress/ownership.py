@@ -13,7 +13,8 @@ from typing import NamedTuple, Self
 from coordinator.progress.leader_epochs import Extents
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, Row, StreamOffset
-from coordinator.values.ranges import HashRange, OffsetRange, Offsets, runs
+from coordinator.values.hash_map import HashMap, missing
+from coordinator.values.ranges import HashRange, OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
 
 
@@ -60,16 +61,6 @@ def held(lane: Lane | Row, owned: tuple[Owned, ...]) -> tuple[HashRange, ...]:
     near = takewhile(lambda o: o.hashes.lo <= lane.hashes.hi, islice(owned, first, None))
     parts = (lane.hashes.intersection(o.hashes) for o in near if o.epoch == lane.epoch)
     return tuple(h for h in parts if h)
-
-
-def missing(hashes: HashRange, covered: tuple[HashRange, ...]) -> tuple[HashRange, ...]:
-    """The parts of `hashes` that `covered`, ascending and disjoint, leaves out."""
-    left, lo = [], hashes.lo
-    for c in covered:
-        if lo < c.lo:
-            left.append(HashRange(lo, c.lo - 1))
-        lo = c.hi + 1
-    return (*left, HashRange(lo, hashes.hi)) if lo <= hashes.hi else tuple(left)
 
 
 def not_owned(asked: Iterable[Owned], owned: Iterable[Owned]) -> tuple[HashRange, ...]:
@@ -133,7 +124,9 @@ def completed(offset: StreamOffset) -> Facts:
     """
     if not offset.by_key:
         return {tp: tuple(Fact(x.hashes, 0, x.epoch, x.offsets) for x in rows) for tp, rows in offset.rows.items()}
-    done = {tp: runs((x.hashes, (*_done(x), x.epoch)) for x in lanes) for tp, lanes in offset.rows.items()}
+    done = {
+        tp: HashMap((x.hashes, (*_done(x), x.epoch)) for x in lanes).coalesced() for tp, lanes in offset.rows.items()
+    }
     return {tp: tuple(Fact(h, at, epoch, more) for h, (at, more, epoch) in of_tp) for tp, of_tp in done.items()}
 
 
@@ -161,12 +154,13 @@ def lane_ranges(lanes: Sequence[Lane | Row]) -> tuple[Owned, ...]:
     """The hashes of lanes with their lane epochs, ascending. Neighbours of one lane epoch are one range."""
     if len(lanes) == 1:
         return (Owned(lanes[0].hashes, lanes[0].epoch),)
-    return tuple(Owned(h, epoch) for h, epoch in runs((lane.hashes, lane.epoch) for lane in lanes))
+    return tuple(Owned(h, epoch) for h, epoch in HashMap((lane.hashes, lane.epoch) for lane in lanes).coalesced())
 
 
 def coalesced(facts: Iterable[Fact]) -> tuple[Fact, ...]:
     """The same facts; equal facts of neighbours are one."""
-    return tuple(Fact(h, *rest) for h, rest in runs((f.hashes, (f.position, f.epoch, f.offsets)) for f in facts))
+    alike = HashMap((f.hashes, (f.position, f.epoch, f.offsets)) for f in facts).coalesced()
+    return tuple(Fact(h, *rest) for h, rest in alike)
 
 
 def _done(lane: Lane | Row) -> tuple[int, Offsets]:

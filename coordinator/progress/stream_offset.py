@@ -24,7 +24,8 @@ from typing import Any, NamedTuple, Self
 from coordinator.errors import CheckpointMismatchError, StateFormatError
 from coordinator.progress.slices import Slice
 from coordinator.values import identifiers
-from coordinator.values.ranges import WHOLE, HashRange, OffsetRange, Offsets, runs
+from coordinator.values.hash_map import HashMap
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
 
 VERSION, VERSION_WITHOUT_ORDER = 2, 3  # rule: schema-number
@@ -254,7 +255,7 @@ def _rows(lanes: Iterable[Lane]) -> Iterator[Row]:
 def _runs(rows: Iterable[Row]) -> Iterator[str]:
     """The offsets of each hash range, as text. Equal neighbours are one, so every cut has the same text."""
     reads = ((row.hashes, f"{row.epoch} {row.position} {row.until}") for row in sorted(rows, key=attrgetter("hashes")))
-    return (f"{hashes.lo} {hashes.hi} {text}" for hashes, text in runs(reads))
+    return (f"{hashes.lo} {hashes.hi} {text}" for hashes, text in HashMap(reads).coalesced())
 
 
 def row_of(epoch: str, position: int, offsets: Offsets, parts: tuple[HashRange, ...]) -> Row:

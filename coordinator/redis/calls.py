@@ -3,22 +3,23 @@
 Redis TIME decides leases. A simulation passes its own time as `now`.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges, event_text
 from coordinator.assignment.settings import LONGEST_DELAY_MS, GroupSettings
-from coordinator.progress.ownership import Owned
-from coordinator.redis.client import RedisClient, Reply
+from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.redis.replies import NO_MEMBER, Answer, Caller, Seen
-from coordinator.values.ranges import HashRange, offsets_of
+from coordinator.redis.script_texts import flat
+from coordinator.redis.verb import Reply, Verb, nothing, verb
+from coordinator.values.subscription import TopicPartition
 
 T = TypeVar("T")
 MOST_EVENTS = 1_000
 """The number of events that a group keeps, roughly."""
+_EVENT = verb("append", "meta entries=events", "most fields", nothing)
 
 
 class ScriptCalls:
@@ -60,11 +61,24 @@ class ScriptCalls:
             seconds, microseconds = redis.time()
         return seconds * 1_000 + microseconds // 1_000
 
-    def run(self, verb: str, keys: Sequence[str], *args: str, caller: Caller = NO_MEMBER) -> Reply:
-        """The named fields of a script's reply. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
+    def run(self, verb: Verb[T], caller: Caller = NO_MEMBER, tp: TopicPartition | None = None, **given: Any) -> T:
+        """Run a verb with its lists of keys and its arguments. Raises a `Verdict`, `StoreError`, `StateFormatError`."""
+        return verb.reply(self._reply(verb, caller, tp, given))
+
+    def ask(
+        self, verb: Verb[T], caller: Caller = NO_MEMBER, tp: TopicPartition | None = None, **given: Any
+    ) -> Answer[T]:
+        """The same, with the state that the answer comes from."""
+        reply = self._reply(verb, caller, tp, given)
+        return answer(reply, verb.reply(reply))
+
+    def _reply(self, verb: Verb[T], caller: Caller, tp: TopicPartition | None, given: Mapping[str, Any]) -> Reply:
+        argument = verb.argument(self._call(caller), given)
+        return self.client.run(verb.name, verb.keys_of(self.keys, caller.member, tp, given), [argument])
+
+    def _call(self, caller: Caller) -> dict[str, str]:
         now = str(self._now()) if self._now else ""
-        call = asdict(caller) | {"now": now} | {name: str(ms) for name, ms in self._times.items()}
-        return self.client.run(verb, keys, [json.dumps(call), *args])
+        return asdict(caller) | {"now": now} | {name: str(ms) for name, ms in self._times.items()}
 
     def hash(self, key: str) -> dict[str, str]:
         """All fields of a hash."""
@@ -86,8 +100,8 @@ class ScriptCalls:
 
     def event(self, kind: str, why: str, member: str = "", ranges: Ranges | None = None) -> None:
         """Add an event to the events stream."""
-        fields = {"event": kind, "member": member, "why": why}
-        self.add(self.keys.events, MOST_EVENTS, fields | ({"ranges": event_text(ranges)} if ranges else {}))
+        fields = {"event": kind, "member": member, "why": why} | ({"ranges": event_text(ranges)} if ranges else {})
+        self.run(_EVENT, most=str(MOST_EVENTS), fields=flat(fields))
 
     def fence(self, what: str, caller: Caller, refused: Ranges) -> None:
         """Add a fence event for ranges that the caller no longer owns, if there are any."""
@@ -95,39 +109,6 @@ class ScriptCalls:
             self.event(
                 "fence", f"{what} for ranges that the member does not own at that lane epoch", caller.member, refused
             )
-
-    def add(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
-        """Add an entry to a stream of the group that keeps about `most` entries."""
-        self.run("append", [self.keys.meta, stream], str(most), *flat(fields))
-
-
-def flat(fields: Mapping[str, str]) -> list[str]:
-    """Field, value, field, value ... as scripts read a hash."""
-    return [text for field in fields.items() for text in field]
-
-
-def pairs(flat_texts: Sequence[str]) -> dict[str, str]:
-    """The hash of such a list."""
-    return dict(zip(flat_texts[::2], flat_texts[1::2], strict=True))
-
-
-def owned_text(owned: Iterable[Owned]) -> str:
-    """Ranges at their lane epochs, as scripts read them: `lo-hi epoch;` for each, or `lo-hi epoch 120-159,171-240;`."""
-    return "".join(f"{o.hashes} {o.epoch}{' ' * bool(o.offsets)}{','.join(map(str, o.offsets))};" for o in owned)
-
-
-def owned_of(text: str) -> tuple[Owned, ...]:
-    """The ranges of such a text."""
-    return tuple(_owned(*x.split()) for x in text.split(";") if x)
-
-
-def _owned(hashes: str, epoch: str, offsets: str = "") -> Owned:
-    return Owned(HashRange.parse(hashes), epoch, offsets_of(offsets.replace(",", " ")) if offsets else ())
-
-
-def ranges_text(hashes: Iterable[HashRange]) -> str:
-    """Ranges as scripts read them: `lo-hi ;` for each."""
-    return "".join(f"{h} ;" for h in hashes)
 
 
 def answer(reply: Reply, value: T) -> Answer[T]:

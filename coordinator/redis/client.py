@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 import redis
 from redis.cluster import RedisCluster
+from redis.commands.core import Script
 
 from coordinator.errors import (
     RedisAccessError,
@@ -25,6 +26,7 @@ from coordinator.errors import (
 from coordinator.redis import connection as redis_connection
 from coordinator.redis.errors import errors_as_ours
 from coordinator.redis.group_state import other_schema
+from coordinator.redis.verb import Reply
 from coordinator.values import verdicts
 
 TIMEOUT_S = 1.0
@@ -37,6 +39,7 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
 
 
 SHARED = (
+    "names",
     "damage",
     "failing",
     "arguments",
@@ -63,9 +66,6 @@ def script(verb: str) -> str:
     parts = [*(lua / "shared" / f"{name}.lua" for name in SHARED), lua / f"{verb}.lua"]
     return "".join(part.read_text() for part in parts)
 
-
-Reply = Mapping[str, Any]
-"""The named fields of a script's reply: texts, and lists of texts."""
 
 Entries = list[tuple[str, dict[str, str]]]
 """Entries of a stream: id and fields."""
@@ -137,12 +137,19 @@ class RedisClient:
         self._shown = redacted(url)
         self._opening = Lock()
         self._redis: redis.Redis | RedisCluster | None = None
+        self._scripts: dict[str, Script] = {}
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         """The named fields of a script's reply. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
         with self._outages():
-            reply = self._opened().register_script(script(verb))(keys=list(keys), args=list(args))
+            reply = self._script(verb)(keys=list(keys), args=list(args), client=self._opened())
         return _accepted(reply)
+
+    def _script(self, verb: str) -> Script:
+        """The script of a verb. redis-py computes the digest of its text once: that costs as much as a short call."""
+        if verb not in self._scripts:
+            self._scripts[verb] = self._opened().register_script(script(verb))
+        return self._scripts[verb]
 
     @contextmanager
     def reading(self) -> Iterator[TextRedis]:
@@ -184,7 +191,7 @@ class RedisClient:
                 yield
         except RedisUnavailableError:
             with self._opening:
-                used, self._redis = self._redis, None
+                used, self._redis, self._scripts = self._redis, None, {}
             if used is not None:
                 redis_connection.drop_idle(used)
             raise

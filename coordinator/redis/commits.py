@@ -11,10 +11,11 @@ from coordinator.errors import CommitWithoutOrderError, StateFormatError, Unknow
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.calls import ScriptCalls, owned_of, owned_text
-from coordinator.redis.errors import sound
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.replies import Caller
+from coordinator.redis.script_texts import owned_of, owned_text
+from coordinator.redis.verb import Reply, sound, verb
 from coordinator.values.identifiers import LANE_EPOCH
 from coordinator.values.ranges import HashRange, OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
@@ -107,6 +108,25 @@ class CommittedOffsets:
     ranges: tuple[CommittedRange, ...]
 
 
+def _outcome(reply: Reply) -> Outcome:
+    stable, held, repeated, reach = (int(reply[name]) for name in ("stable", "held", "repeated", "reach"))
+    return Outcome(reply["outcome"], stable, held, repeated, owned_of(reply["refused"]), reach)
+
+
+_COMMIT_RANGES = verb(
+    "commit_ranges",
+    "meta member topics policy events owners segments ics stable log_end=end",
+    "reset topic id partition lanes offsets most reads batch",
+    _outcome,
+)
+_RESERVE = verb(
+    "reserve",
+    "meta member reserved owners segments ics log_end=end",
+    "partition worker offsets state lease_ms lanes reach",
+    lambda reply: Turn(int(reply["stable"]), reply["turn"], reply["who"]),
+)
+
+
 class CommitVerbs:
     """The calls of a member that acknowledges records itself."""
 
@@ -194,36 +214,40 @@ class CommitVerbs:
         self, standing: Standing, tp: TopicPartition, lanes: Sequence[Owned], offsets: Offsets, most: int
     ) -> Outcome:
         """Commit `offsets` in those lanes. The partition may hold `most` individual commits."""
-        k, caller = self._calls.keys, standing.caller
-        keys = [k.meta, k.member(caller.member), k.topics, k.policy, k.events]
-        keys += [k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic), k.end(tp.topic)]
-        what = [str(standing.reset), tp.topic, standing.topic_ids.get(tp.topic, "-"), str(tp.partition)]
-        texts = owned_text(lanes), " ".join(map(str, offsets)), str(most), standing.reads_of(tp), standing.batch
-        reply = self._calls.run("commit_ranges", keys, *what, *texts, caller=caller)
-        stable, held, repeated, reach = (int(reply[name]) for name in ("stable", "held", "repeated", "reach"))
-        outcome = Outcome(reply["outcome"], stable, held, repeated, owned_of(reply["refused"]), reach)
+        outcome = self._calls.run(
+            _COMMIT_RANGES,
+            standing.caller,
+            tp,
+            reset=str(standing.reset),
+            topic=tp.topic,
+            id=standing.topic_ids.get(tp.topic, "-"),
+            partition=str(tp.partition),
+            lanes=owned_text(lanes),
+            offsets=" ".join(map(str, offsets)),
+            most=str(most),
+            reads=standing.reads_of(tp),
+            batch=standing.batch,
+        )
         unreported = [x.hashes for x in outcome.refused if (tp, x) not in self._fenced]
         self._fenced |= {(tp, x) for x in outcome.refused}
-        self._calls.fence("an individual commit", caller, {tp: tuple(unreported)} if unreported else {})
+        self._calls.fence("an individual commit", standing.caller, {tp: tuple(unreported)} if unreported else {})
         return outcome
 
     @sound
     def reserve(self, standing: Standing, tp: TopicPartition, wanted: Reservation, state: str, lease_ms: int) -> Turn:
         """Make, renew or end a reservation. The answer is the turn, or the worker in the way."""
-        k, caller = self._calls.keys, standing.caller
-        keys = [
-            k.meta,
-            k.member(caller.member),
-            k.reserved(tp),
-            k.owners(tp),
-            k.segments(tp),
-            k.ics(tp),
-            k.end(tp.topic),
-        ]
-        what = str(tp.partition), wanted.worker, str(wanted.offsets), state, str(lease_ms)
-        where = owned_text(wanted.lanes), standing.reach(tp, wanted.lanes)
-        reply = self._calls.run("reserve", keys, *what, *where, caller=caller)
-        return Turn(int(reply["stable"]), reply["turn"], reply["who"])
+        return self._calls.run(
+            _RESERVE,
+            standing.caller,
+            tp,
+            partition=str(tp.partition),
+            worker=wanted.worker,
+            offsets=str(wanted.offsets),
+            state=state,
+            lease_ms=str(lease_ms),
+            lanes=owned_text(wanted.lanes),
+            reach=standing.reach(tp, wanted.lanes),
+        )
 
 
 def _lanes(member: str, owners: Mapping[str, str]) -> tuple[Owned, ...]:

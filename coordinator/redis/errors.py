@@ -2,10 +2,8 @@
 
 import re
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import ParamSpec, TypeVar
 
 import redis
 
@@ -19,8 +17,6 @@ from coordinator.errors import (
 )
 from coordinator.redis.error_replies import chain, first_line, reply_of, row_of
 
-P = ParamSpec("P")
-T = TypeVar("T")
 _UNAVAILABLE = (
     redis.exceptions.ConnectionError,
     redis.exceptions.TimeoutError,
@@ -55,19 +51,6 @@ def errors_as_ours(shown: str) -> Iterator[None]:
         raise StateFormatError(f"the Redis at {shown} holds a value under our keys that is not UTF-8") from None
     except (redis.exceptions.RedisError, redis.exceptions.RedisClusterException, OSError) as error:
         raise _named(error, shown) from None
-
-
-def sound(verb: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a verb that parses texts of Redis: an unreadable text is a `StateFormatError`, never a bare error."""
-
-    @wraps(verb)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return verb(*args, **kwargs)
-        except (ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
-            raise StateFormatError(f"the state of the group in Redis is damaged: {error}") from None
-
-    return checked
 
 
 def _named(error: Exception, shown: str) -> StoreError | CheckpointMismatchError:

@@ -31,13 +31,15 @@ coop:v1:{orders}:events                STREAM  what happened to the group, and w
 coop:v1:{orders}:history               STREAM  each micro-batch: member, rows, bytes, seconds, lanes, slowest lane
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from coordinator.values.subscription import TopicPartition
 
 GROUPS = "coop:v1:groups"
+_OF_TOPIC = ("stable", "end", "epoch")
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 
 
@@ -130,6 +132,14 @@ class GroupKeys:
     def reserved(self, tp: TopicPartition) -> str:
         """The reserved offsets and hashes, their workers, and ordered commits that wait for their turn."""
         return self._key("reserved", tp.topic, tp.partition)
+
+    def maker(self, name: str) -> Callable[[Any], str]:
+        """Makes the key of that name: of a topic, or of a partition, where each has its own."""
+        found: Any = getattr(self, name)
+        if isinstance(found, str):
+            return lambda _: found
+        make: Callable[[Any], str] = found
+        return (lambda of: make(getattr(of, "topic", of))) if name in _OF_TOPIC else make
 
     def all(self, partitions: Iterable[TopicPartition]) -> list[str]:
         """Every key that the group can have, for those partitions, except those of members, `proofs` and `chosen`."""

@@ -1,18 +1,40 @@
 """The verbs of an operator: reset, delete, copies, policies. One script a method; none joins the group."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from coordinator.redis.calls import ScriptCalls, flat, pairs
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.keys import GROUPS
 from coordinator.redis.poison import RedisPoison
 from coordinator.redis.policies import KEPT_MS, RedisPolicies
+from coordinator.redis.position_verbs import STATUS
+from coordinator.redis.script_texts import flat, pairs, place
+from coordinator.redis.verb import nothing, number, verb
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
+
+_RESET = verb(
+    "reset",
+    "meta leases topics events batches leaving applications targets assignment strikes failing",
+    "nonce epoch since why places",
+    nothing,
+    partitions="owners segments ics reserved stable",
+)
+_DRAIN = verb(
+    "drain",
+    "meta leases events batches leaving assignment standbys",
+    "why members",
+    lambda reply: (int(reply["drained"]), int(reply["others"])),
+)
+_DELETE = verb("delete", "meta leases", "count_only", number("keys"), others="")
+_COPY = verb("copy", "", "", lambda reply: [pairs(found) for found in reply["hashes"]], hashes="")
+_RESTORE = verb("restore", "meta leases events", "why kept_ms hashes", nothing, others="", copied="")
+_FOUND = verb(
+    "found", "meta topics events", "nonce why places ics", number("founded"), partitions="segments ics stable"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +64,7 @@ class OperatorVerbs:
 
     def check(self) -> None:
         """Raise `Lost` if the state cannot be trusted: after a restart, until a member has recovered the group."""
-        self.calls.run("status", [self.calls.keys.meta, self.calls.keys.topics])
+        self.calls.run(STATUS)
 
     def reset(
         self,
@@ -58,26 +80,19 @@ class OperatorVerbs:
         `positions` names every partition with positions. Raises `Busy` while a member's lease runs. Raises `Superseded`
         if `since`, the epoch at planning, is no longer in force. Then nothing is written.
         """
-        k = self.calls.keys
-        fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
-        fixed += [k.strikes, k.failing]
-        per_partition = (
-            key
-            for tp in positions
-            for key in (k.owners(tp), k.segments(tp), k.ics(tp), k.reserved(tp), k.stable(tp.topic))
+        self.calls.run(
+            _RESET,
+            nonce=nonce,
+            epoch=str(epoch),
+            since=str(since),
+            why=why,
+            places=_places(topics, positions),
+            partitions=positions,
         )
-        moves = (
-            f"{tp.topic} {topics[tp.topic]} {tp.partition} {'-' if position is None else position}"
-            for tp, position in positions.items()
-        )
-        self.calls.run("reset", [*fixed, *per_partition], nonce, str(epoch), str(since), why, *moves)
 
     def drain(self, members: Iterable[str], why: str) -> tuple[int, int]:
         """Make these working members standbys. Their number, and that of the others; without others, none of them."""
-        k = self.calls.keys
-        keys = [k.meta, k.leases, k.events, k.batches, k.leaving, k.assignment, k.standbys]
-        reply = self.calls.run("drain", keys, why, *members)
-        return int(reply["drained"]), int(reply["others"])
+        return self.calls.run(_DRAIN, why=why, members=[*members])
 
     def exists(self) -> bool:
         """Whether Redis has the group."""
@@ -94,44 +109,45 @@ class OperatorVerbs:
 
         A query of the group must start within a week. Without members, the group expires then.
         """
-        k, calls = self.calls.keys, ScriptCalls(self.calls.client, self.calls.keys.group, retention_ms=KEPT_MS)
-        per_partition = (key for tp in places for key in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
-        ics = json.dumps([" ".join(map(str, above)) for _, above in places.values()])
-        texts = (f"{tp.topic} {topics[tp.topic]} {tp.partition} {at}" for tp, (at, _) in places.items())
-        reply = calls.run("found", [k.meta, k.topics, k.events, *per_partition], nonce, why, ics, *texts)
+        calls = ScriptCalls(self.calls.client, self.calls.keys.group, retention_ms=KEPT_MS)
+        positions = _places(topics, {tp: at for tp, (at, _) in places.items()})
+        ics = [" ".join(map(str, above)) for _, above in places.values()]
+        founded = calls.run(_FOUND, nonce=nonce, why=why, places=positions, ics=ics, partitions=places)
         calls.list_group()
-        return bool(int(reply["founded"]))
+        return founded > 0
 
     def delete(self, names: Iterable[str]) -> int:
         """Delete those keys of the group at once, and its name. The answer is their number. Raises `Busy`."""
-        deleted = self._delete(names, "delete")
+        deleted = self._delete(names, count_only=False)
         with self.calls.client.reading() as redis:
             redis.srem(GROUPS, self.calls.keys.group)
         return deleted
 
     def deletable(self, names: Iterable[str]) -> int:
         """The number of those keys, if they may be deleted now. Raises `Busy`."""
-        return self._delete(names, "ask")
+        return self._delete(names, count_only=True)
 
-    def _delete(self, names: Iterable[str], what: str) -> int:
-        k = self.calls.keys
-        keys = [k.meta, k.leases, *sorted({*names} - {k.meta, k.leases})]
-        return int(self.calls.run("delete", keys, what)["keys"])
+    def _delete(self, names: Iterable[str], *, count_only: bool) -> int:
+        others = sorted({*names} - {self.calls.keys.meta, self.calls.keys.leases})
+        return self.calls.run(_DELETE, count_only=count_only, others=others)
 
     def copied(self, wanted: Callable[[str], bool]) -> dict[str, dict[str, str]]:
         """The `wanted` hashes of the group, at one moment. Their names leave out the prefix of the group."""
         names = [name for name in self.names() if wanted(self._short(name))]
-        found = self.calls.run("copy", names)["hashes"] if names else []
-        return dict(zip(map(self._short, names), map(pairs, found), strict=True))
+        found = self.calls.run(_COPY, hashes=names) if names else []
+        return dict(zip(map(self._short, names), found, strict=True))
 
     def restore(self, hashes: Mapping[str, Mapping[str, str]], why: str) -> None:
         """Replace all keys of the group by these hashes, except its events. Raises `Busy`."""
         k = self.calls.keys
-        fixed = [k.meta, k.leases, k.events]
-        others = [name for name in self.names() if name not in fixed]
-        keys = [k.prefix + name for name in hashes]
-        texts = (json.dumps(flat(of_one)) for of_one in hashes.values())
-        self.calls.run("restore", [*fixed, *others, *keys], why, str(len(keys)), str(KEPT_MS), *texts)
+        self.calls.run(
+            _RESTORE,
+            why=why,
+            kept_ms=str(KEPT_MS),
+            hashes=[flat(of_one) for of_one in hashes.values()],
+            others=[name for name in self.names() if name not in (k.meta, k.leases, k.events)],
+            copied=[k.prefix + name for name in hashes],
+        )
         self.calls.list_group()
 
     def _short(self, name: str) -> str:
@@ -141,3 +157,7 @@ class OperatorVerbs:
         """Every key that Redis holds of the group, sorted."""
         with self.calls.client.reading() as redis:
             return sorted(redis.scan_iter(f"{self.calls.keys.prefix}*", count=1_000))
+
+
+def _places(topics: Mapping[str, KnownTopic], positions: Mapping[TopicPartition, int | None]) -> list[dict[str, str]]:
+    return [place(tp, topics[tp.topic].id, topics[tp.topic].partitions, at) for tp, at in positions.items()]

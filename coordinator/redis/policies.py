@@ -2,20 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from coordinator.assignment.policies import CLUSTER, Policy, checked, policy_of
-from coordinator.redis.calls import ScriptCalls, flat, pairs
 from coordinator.redis.group_state import check_schema
+from coordinator.redis.script_texts import flat, pairs
+from coordinator.redis.verb import nothing, sound, verb
+
+if TYPE_CHECKING:
+    from coordinator.redis.calls import ScriptCalls
 
 KEPT_MS = 7 * 24 * 3_600_000
 """How long a policy without a group is kept: seven days, as in Kafka (KIP-211)."""
+_COPY = verb("copy_policies", "meta policy events", "version policies", nothing)
+_POLICY = verb("policy", "meta policy events", "kept_ms policies", lambda reply: policy_of(pairs(reply["policies"])))
 
 
 @dataclass(frozen=True, slots=True)
 class RedisPolicies:
     """Reads and writes of a group's policies, for members and others."""
 
-    calls: ScriptCalls
+    calls: "ScriptCalls"
 
     def policy(self) -> Policy:
         """The policies in force; the defaults if none is set. Raises `StateFormatError`."""
@@ -24,13 +31,13 @@ class RedisPolicies:
             check_schema(meta)
         return policy_of(policy)
 
+    @sound
     def copy(self, version: str, policy: Policy) -> None:
         """Copy the policies of the Kafka cluster to the group (rule: cluster-policies).
 
         `version`: empty without a topic of policies, `-` if it may not be read.
         """
-        k, fields = self.calls.keys, policy.fields if version else {}
-        self.calls.run("copy_policies", [k.meta, k.policy, k.events], version, *flat(fields))
+        self.calls.run(_COPY, version=version, policies=flat(policy.fields if version else {}))
 
     def adopt(self, other: "RedisPolicies") -> None:
         """Set the policies that the other group sets and this one does not, without copies of the cluster's."""
@@ -53,6 +60,4 @@ class RedisPolicies:
         return self._set(checked(changes))
 
     def _set(self, changes: Mapping[str, str]) -> Policy:
-        k = self.calls.keys
-        reply = self.calls.run("policy", [k.meta, k.policy, k.events], str(KEPT_MS), *flat(changes))
-        return policy_of(pairs(reply["policies"]))
+        return self.calls.run(_POLICY, kept_ms=str(KEPT_MS), policies=flat(changes))

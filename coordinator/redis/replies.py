@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Generic, Self, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.policies import NO_POLICY, Policy
 from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth
-from coordinator.progress.ownership import Facts, Ownership
+from coordinator.progress.ownership import Fact, Facts, Ownership
 from coordinator.progress.segments import Progress
 from coordinator.redis.group_state import KnownTopic
 from coordinator.values.ranges import Offsets
@@ -29,6 +30,11 @@ class Caller:
     founding: str = ""  # of the group that it knows (rule: one-founding)
 
 
+Proof = int | tuple[Fact, ...] | None
+"""Of a partition: its position; facts of a part of its hashes, of a process that has read it; or None."""
+
+NO_EXTENTS: Mapping[TopicPartition, str] = MappingProxyType({})
+NO_RANGES: Ranges = MappingProxyType({})
 NO_MEMBER = Caller()
 """The caller of a verb that is not called as a member."""
 
@@ -92,10 +98,10 @@ class Joining:
     joined_at: str = ""  # of the first join of this life, ms of Redis TIME; empty if it never joined
 
     @property
-    def alone_as(self) -> str:
-        """The names that may have one live member (rule: one-member-per-application), a line each."""
+    def alone_as(self) -> list[str]:
+        """The names that may have one live member (rule: one-member-per-application)."""
         names = [*filter(None, (self.application, self.fields.get("query")))]
-        return "\n".join([f"{name} {topic}" for name in names for topic in self.topics] if self.topics else names)
+        return [f"{name} {topic}" for name in names for topic in self.topics] if self.topics else names
 
     @property
     def shown(self) -> dict[str, str]:

@@ -7,10 +7,10 @@ from functools import partial
 from coordinator.errors import RedisNotReadyError, StateFormatError, StoreError, UnknownGroupError
 from coordinator.errors.quoting import quoted
 from coordinator.redis.client import RedisClient, TextRedis
-from coordinator.redis.errors import sound
 from coordinator.redis.group_state import BATCH_BUDGET, LONGEST_BATCH, GroupState
 from coordinator.redis.group_texts import Hashes, checked_meta, key, partitions_of, read, state_of
 from coordinator.redis.keys import GROUPS, GroupKeys
+from coordinator.redis.verb import sound
 from coordinator.values.ranges import OFFSET_MAX, is_number
 
 _OF_GROUP = ("meta", "topics", "policy", "growth", "assignment", "lanes", "working")

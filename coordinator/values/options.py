@@ -37,7 +37,6 @@ class Option(Generic[T]):
     name: str
     kind: OptionKind[T]
     default: str | None = None
-    former: str = ""  # a name that still works
     secret: bool = False  # no message shows its value
     hidden: bool = False  # `repr` of the settings shows no value
     most: int = CHARACTERS
@@ -57,7 +56,6 @@ class Option(Generic[T]):
 
 
 class _More(TypedDict, total=False):
-    former: str
     secret: bool
     hidden: bool
     most: int

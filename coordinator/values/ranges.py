@@ -5,16 +5,15 @@ offset   start ---- until   `until` is the next offset to read
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, pairwise
-from operator import attrgetter, itemgetter
-from typing import NamedTuple, Self, TypeVar
+from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple, Self
 
 from coordinator.errors import StateFormatError
 
-T = TypeVar("T")
 HASH_MAX = 2**63 - 1
 OFFSET_MAX = 2**63 - 1
 NUMBER = "(?:0|[1-9][0-9]{0,18})"
@@ -101,23 +100,6 @@ def _parsed(text: str) -> HashRange:
 
 
 WHOLE = HashRange(0, HASH_MAX)
-
-
-def runs(values: Iterable[tuple[HashRange, T]]) -> Iterator[tuple[HashRange, T]]:
-    """The values of ascending ranges; neighbours with equal values are one range."""
-    values = tuple(values)
-    if len(values) < 2:  # mostly one range: of a thousand partitions, several times in every batch
-        yield from values
-        return
-    for value, run in groupby(values, key=itemgetter(1)):
-        first, _ = next(run)
-        last = first
-        for hashes, _ in run:  # noqa: B031 - its rest
-            if last.hi + 1 != hashes.lo:
-                yield HashRange(first.lo, last.hi), value
-                first = hashes
-            last = hashes
-        yield HashRange(first.lo, last.hi), value
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -56,10 +56,10 @@ def kafka(folder: Path, *, secure: Secure | None = None, outlives_parent: bool =
     return Server(given) if given else _tried(lambda: start_broker(folder, secure, outlives_parent))
 
 
-def valkey(folder: Path, *, outlives_parent: bool = False) -> Server:
-    """The Redis named by `COOP_REDIS`, else a new Valkey that keeps its data in `folder`."""
+def valkey(folder: Path, *, outlives_parent: bool = False, more: Sequence[str] = ()) -> Server:
+    """The Redis named by `COOP_REDIS`, else a new Valkey that keeps its data in `folder`, with `more` settings."""
     given = os.environ.get("COOP_REDIS")
-    return Server(given) if given else _tried(lambda: start_valkey(folder, free_ports(1)[0], outlives_parent))
+    return Server(given) if given else _tried(lambda: start_valkey(folder, free_ports(1)[0], outlives_parent, more))
 
 
 def _tried(start: Callable[[], Server]) -> Server:

@@ -9,7 +9,7 @@ import processes
 import servers
 from simulation import schedules
 from simulation.schedules import Outcome
-from simulation.world import Valkey
+from simulation.world import IN_MEMORY, Valkey
 
 
 def arguments() -> argparse.Namespace:
@@ -26,9 +26,10 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the schedules; 0 if every promise was kept and every wanted event happened, else 1."""
     wanted = arguments()
-    logging.getLogger("coordinator").setLevel(logging.CRITICAL)
+    for name in ("coordinator", "spark_coop_source"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="coop-kafka-simulation-") as folder, processes.ending_politely():
-        server = servers.valkey(Path(folder))
+        server = servers.valkey(Path(folder), more=IN_MEMORY)
         valkey = Valkey(server.local_address or server.address)
         try:
             if wanted.trace:

@@ -61,7 +61,7 @@ def blocks(codec: int, payload: Payload, largest: int) -> Blocks:
     name, undo = _UNDO[codec]
     try:
         yield from undo(payload, largest)
-    except TooLargeError:
+    except (TooLargeError, MemoryError):
         raise
     except Exception as error:  # each library has its own errors
         raise CorruptRecordError(f"not a {name} stream: {error!r}") from error

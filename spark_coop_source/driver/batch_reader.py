@@ -20,7 +20,7 @@ from coordinator.plan.packing import pack
 from coordinator.plan.planning import OwnedRange, plan
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.slices import Slice
-from coordinator.redis.ports import Log
+from coordinator.values.log import Log
 from coordinator.values.offset_spec import AtTimestamp, NoMatch
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import Assigned, Bounds, Subscription, TopicPartition

@@ -10,8 +10,9 @@ Runs in the stream reader's process, on its main thread.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Self
 
 from coordinator.assignment.replica_sets import move, names
 from coordinator.errors import StoreError
@@ -22,7 +23,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
 from coordinator.redis.lane_lines import LaneReport
 from coordinator.redis.replica_sets import adopt_policies, chosen_set, members_of
-from coordinator.values.clock import BootClock
+from coordinator.values.clock import BootClock, Clock
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.driver.reader_process import GroupSession, let_nothing_interrupt
 from spark_coop_source.options.declarations import SourceOptions
@@ -35,15 +36,31 @@ log = logging.getLogger(__name__)
 class RedundantSession:
     """The calls of a stream reader; see the module."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        self._options, self._clock = options, BootClock()
-        self._names = names(str(options.group), options.redundancy)
-        self._client = RedisClient(str(options.redis_url))
+    def __init__(
+        self,
+        sets: Sequence[str],
+        session_ms: int,
+        opens: Callable[[str], GroupSession],
+        client: RedisClient,
+        clock: Clock,
+    ) -> None:
+        """`sets`: their names. `opens`: the session of a member of one of them."""
+        self._names, self._session_ms, self._opens = sets, session_ms, opens
+        self._client, self._clock = client, clock
         self._session: GroupSession | None = None
         self._set = ""
         self._left: StreamOffset | None = None  # the last offset in the set before, until a batch is planned
         self._look_at_ms, self._empty = 0, ""  # the next look at all sets, and the set that the last one would go to
         self._targets = False
+
+    @classmethod
+    def of(cls, options: SourceOptions) -> Self:
+        """The session of a query with these options."""
+        sets = names(str(options.group), options.redundancy)
+        client = RedisClient(str(options.redis_url))
+        return cls(
+            sets, options.session_ms, lambda name: GroupSession(replace(options, group=name)), client, BootClock()
+        )
 
     def initial(self) -> StreamOffset:
         """See `GroupSession.initial`."""
@@ -55,10 +72,10 @@ class RedundantSession:
 
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """Move to another set if this member has to, then the next offset there."""
-        session = self._of(start)
         if start == self._left:
-            start = StreamOffset(self._set)
-        elif to := self._due(session):
+            return self._current.next_offset(StreamOffset(self._set), limits)
+        session = self._of(start)
+        if to := self._due(session):
             log.warning("replica set %s has no member: member %s leaves %s for it", to, session.member, self._set)
             session.settle(start)
             session.end()
@@ -124,17 +141,23 @@ class RedundantSession:
         return self._session
 
     def _of(self, offset: StreamOffset) -> GroupSession:
-        """The session: of the set that the offset names if this is the first call."""
-        if self._session is None:
-            named = offset.group is not None and offset.group in self._names
-            chosen = offset.group if named else chosen_set(self._client, self._names, self._options.session_ms)
-            self._opened(str(chosen))
+        """The session of the set that the offset names. A new query chooses one.
+
+        So does the next life of a query that has died in its first batch: before the replay, Spark asks for the initial
+        offset, which names no set.
+        """
+        if offset.group in self._names and offset.group != self._set:
+            if self._session:
+                self._session.end()
+            self._opened(str(offset.group))
+        elif self._session is None:
+            self._opened(chosen_set(self._client, self._names, self._session_ms))
         return self._current
 
     def _opened(self, name: str) -> GroupSession:
         self._set = name
         adopt_policies(self._client, self._names, name)
-        self._session = session = GroupSession(replace(self._options, group=name))
+        self._session = session = self._opens(name)
         if self._targets:
             session.set_targets()
         return session
@@ -143,7 +166,7 @@ class RedundantSession:
         """The set to move to, if two looks in a row, a session apart, found it without a member."""
         if self._targets or self._clock.now_ms() < self._look_at_ms:
             return None
-        self._look_at_ms = self._clock.now_ms() + self._options.session_ms
+        self._look_at_ms = self._clock.now_ms() + self._session_ms
         try:
             due = move(*members_of(self._client, self._names))
             adopt_policies(self._client, self._names, self._set)  # set while this set began

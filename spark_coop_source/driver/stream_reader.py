@@ -146,7 +146,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
                 gc.freeze()  # modules live as long as the process: no collection need visit them again
             wiring.check_dead_letters(self._options)
             if self._options.redundancy > 1:
-                self._session = redundant_session.RedundantSession(self._options)
+                self._session = redundant_session.RedundantSession.of(self._options)
             else:
                 made = reader_process.StandaloneSession if self._options.standalone else reader_process.GroupSession
                 self._session = made(self._options)

@@ -18,6 +18,7 @@ Runs in executor workers. Knows Kafka and offsets; nothing of lanes, hashes, Arr
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 from time import monotonic, sleep
@@ -42,15 +43,16 @@ from coordinator.errors import (
     LogError,
     UnknownTopicError,
 )
+from coordinator.kafka import internals
 from coordinator.kafka.connection import servers_of
 from coordinator.kafka.errors import error_text, explained
-from coordinator.kafka.log import KafkaLog
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.values.ranges import OffsetRange
-from coordinator.values.subscription import Bounds, TopicPartition, Topics
+from coordinator.values.subscription import Bounds, TopicPartition
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.record_batch_v2 import RawBatch, decoded
 from spark_coop_source.decode.sizes import UNBOUNDED, DecodeLimits, TooLarge, UndividedUnit
+from spark_coop_source.fetch.looks import LogLooks
 from spark_coop_source.fetch.needed import limit
 from spark_coop_source.fetch.older_formats import MessageSetTooLargeError
 from spark_coop_source.fetch.refusal import refusal
@@ -58,7 +60,7 @@ from spark_coop_source.fetch.several import FIRST_POLL, POLL_MS, Begun
 
 log = logging.getLogger(__name__)
 
-STALL_S, LATER_S = 1.0, 5.0
+STALL_S, LATER_S = 0.5, 5.0
 """After this time without progress, it asks Kafka whether the topic still exists; then at doubling intervals, which
 do not become longer than the second."""
 
@@ -95,6 +97,18 @@ class FetchSettings:
     stall_s: float = STALL_S  # without progress, until the first look for the reason
 
 
+class StaleConsumerError(Exception):
+    """The consumer waits for a broker that does not answer, and another one leads the partition by now.
+
+    kafka-python would find out only when its request times out. A new consumer finds out at once.
+    """
+
+    def __init__(self, position: int) -> None:
+        """`position` is the next offset to read."""
+        super().__init__(position)
+        self.position = position
+
+
 def fetch(
     consumer: KafkaConsumer,
     tp: TopicPartition,
@@ -102,30 +116,39 @@ def fetch(
     settings: FetchSettings,
     stopped: Callable[[], bool] = lambda: False,
     begun: Begun | None = None,
+    looks: LogLooks | None = None,
 ) -> Iterator[Chunk]:
     """The records of `stretch` that Kafka still has, in offset order, without transaction markers.
 
     Under `isolation_level=read_committed` also without records of aborted transactions. `begun` has the first records
     of the stretch, which are not requested again. For the rest it assigns the consumer to `tp` alone. Ends early once
-    `stopped` returns True.
+    `stopped` returns True. `looks` may be shared by the stretches of a task.
 
     Raises:
         DataLossError: offsets are lost, and `fail_on_data_loss` is set.
         BatchTooLargeError: a batch exceeds `settings.sizes`, and `fail_on_data_loss` is set.
         KafkaUnavailableError: no leader answers for `max_outage_ms`.
+        StaleConsumerError: another broker leads the partition by now.
         FetchTimeoutError: no progress for `poll_timeout_ms` (the time between two chunks does not count).
         LogError: Kafka refuses, or a record cannot be decoded; one of its subclasses where it fits.
     """
-    return _Stretch(consumer, tp, stretch, settings).read(stopped, begun)
+    with nullcontext(looks) if looks else closing(LogLooks(settings.kafka)) as used:
+        yield from _Stretch(consumer, used, tp, stretch, settings).read(stopped, begun)
 
 
 class _Stretch:
     """One reading of one stretch. `_position` is the next offset to read; it only grows."""
 
     def __init__(
-        self, consumer: KafkaConsumer, tp: TopicPartition, stretch: OffsetRange, settings: FetchSettings
+        self,
+        consumer: KafkaConsumer,
+        looks: LogLooks,
+        tp: TopicPartition,
+        stretch: OffsetRange,
+        settings: FetchSettings,
     ) -> None:
         self._consumer = consumer
+        self._looks = looks
         self._tp = tp
         self._at = KafkaTopicPartition(*tp)
         self._position = stretch.start
@@ -180,7 +203,7 @@ class _Stretch:
             return
         except Exception as error:
             failure = self._explained(error)
-            if not isinstance(failure, KafkaUnavailableError):
+            if not isinstance(failure, KafkaUnavailableError | UnknownTopicError):
                 raise failure from error
             sleep(POLL_MS / 1000)
             position = self._position
@@ -258,9 +281,12 @@ class _Stretch:
             return
         if waited >= limit:
             self._give_up(bounds)
-        elif bounds and waited >= BEGIN_AGAIN_S and bounds.beginning <= self._position < bounds.end:
-            self._consumer.unsubscribe()
-            self._begin()
+        elif bounds and bounds.beginning <= self._position < bounds.end:
+            if internals.leader_of(self._consumer, self._at) != self._looks.leader(self._tp):
+                raise StaleConsumerError(self._position)
+            if waited >= BEGIN_AGAIN_S:
+                self._consumer.unsubscribe()
+                self._begin()
 
     def _wait_for_kafka(self, error: KafkaUnavailableError) -> None:
         """No leader answers: it may come back, or another broker may lead."""
@@ -281,16 +307,11 @@ class _Stretch:
 
         If the partition is gone, None, and the stretch is over. Raises `KafkaUnavailableError` without an answer.
         """
-        everything = {**self._settings.kafka, "isolation_level": "read_uncommitted"}
-        kafka_log = KafkaLog(everything, retries=2, retry_interval_ms=500, patience_ms=0)
         try:
-            kafka_log.topics(Topics((self._tp.topic,)))
-            return kafka_log.bounds_now([self._tp])[self._tp]
+            return self._looks.bounds(self._tp)
         except UnknownTopicError as gone:
             self._lost(self._until, gone.what)
             return None
-        finally:
-            kafka_log.close()
 
     def _go_on_with_what_is_left(self, bounds: Bounds | None) -> None:
         # stretch      |=============|
@@ -330,6 +351,8 @@ class _Stretch:
         log.warning("%s: %s; skipped, because failOnDataLoss=false", DataLossError.name, what)
 
     def _explained(self, error: Exception) -> CoopKafkaError:
+        if isinstance(error, MemoryError):  # says nothing of the records
+            raise error
         what = f"the records of {self._tp} from offset {self._position}"
         if isinstance(error, UnsupportedCodecError):
             return EnvironmentMismatchError(

@@ -60,7 +60,7 @@ class SourceOptions(MemberOptions, ReadOptions):
     filter_deny: frozenset[Key] | None = optional("filter.keys.deny", KeysText(), hidden=True)
     filter_least_bytes: int = option("filter.record.bytes.min", Integer(0, INT), "0")
     filter_most_bytes: int | None = optional("filter.record.bytes.max", Integer(0, INT))
-    push_filters: bool = option("push.filters", Flag(), "false", former="pushFilters")  # of a batch
+    push_filters: bool = option("push.filters", Flag(), "false")  # of a batch
 
     starting_timestamp: int | None = optional("startingTimestamp", Timestamp())
     starting_by_timestamp: Mapping[TopicPartition, int] | None = optional(
@@ -101,11 +101,9 @@ class SourceOptions(MemberOptions, ReadOptions):
     group_id_prefix: str | None = optional("groupIdPrefix", Text())  # without effect
     cache_bytes: int = option("max.bytes.key.range.cache", Integer(0, LONG), "209715200")  # 0: none
 
-    function: str | None = optional("map.in.read", FunctionText(), former="mapInRead", most=LONG, hidden=True)
-    function_output: StructType | str | None = optional("map.in.read.schema", RowSchema(), former="mapInRead.schema")
-    function_on_error: ErrorPolicy | None = optional(
-        "map.in.read.on.error", OnErrorText(), former="mapInRead.onError", most=LONG, hidden=True
-    )
+    function: str | None = optional("map.in.read", FunctionText(), most=LONG, hidden=True)
+    function_output: StructType | str | None = optional("map.in.read.schema", RowSchema())
+    function_on_error: ErrorPolicy | None = optional("map.in.read.on.error", OnErrorText(), most=LONG, hidden=True)
 
     kafka: Mapping[str, object]  # for coordinator.kafka.client.client_arguments; `repr` hides secrets
     filter: RecordFilter = field(default=EVERYTHING, repr=False)  # it holds keys, which may be confidential
@@ -157,6 +155,3 @@ class SourceOptions(MemberOptions, ReadOptions):
 
 OPTION_OF: Mapping[str, Option[Any]] = option_fields(SourceOptions)
 """All options but `kafka.*`, by the names of their fields."""
-
-FORMER_NAMES: Mapping[str, Option[Any]] = {each.former: each for each in OPTION_OF.values() if each.former}
-"""Former names of options, which still work."""

@@ -8,8 +8,9 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from coordinator.values.hash_map import HashMap
 from coordinator.values.options import CHARACTERS
-from coordinator.values.ranges import HashRange, runs
+from coordinator.values.ranges import HashRange
 from coordinator.values.record_filter import Key
 from spark_coop_source.options.json_values import hash_ranges, json_of, short
 
@@ -32,7 +33,7 @@ class KeyRangesText:
         ranges = json_of(text)
         if not isinstance(ranges, list) or not 1 <= len(ranges) <= MOST_RANGES:
             raise ValueError(f"not a list of 1 to {MOST_RANGES} ranges")
-        return tuple(hashes for hashes, _ in runs((hashes, None) for hashes in hash_ranges(ranges)))
+        return tuple(hashes for hashes, _ in HashMap((h, None) for h in hash_ranges(ranges)).coalesced())
 
 
 @dataclass(frozen=True, slots=True)

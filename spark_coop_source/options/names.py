@@ -1,20 +1,17 @@
-"""Every name of an option, and the errors for an unknown name and for two names of one option. Knows no values."""
+"""Every name of an option, and the error for an unknown name. Knows no values."""
 
 import difflib
-from collections.abc import Mapping
 
-from coordinator.errors import ConflictingOptionsError, UnknownOptionError
+from coordinator.errors import UnknownOptionError
 from coordinator.values.options import key_of, named
-from spark_coop_source.options.declarations import FORMER_NAMES, OPTION_OF
+from spark_coop_source.options.declarations import OPTION_OF
 from spark_coop_source.options.kafka_table import KAFKA_NAMES, REFUSED_FAMILIES
 
 _LONGEST_NAME = 100  # characters up to which a near name is looked for
 
-NAMES = (
-    {option.key: option.name for option in OPTION_OF.values()}
-    | {key_of(former): option.name for former, option in FORMER_NAMES.items()}
-    | {f"kafka.{name}": f"kafka.{name}" for name in KAFKA_NAMES}
-)
+NAMES = {option.key: option.name for option in OPTION_OF.values()} | {
+    f"kafka.{name}": f"kafka.{name}" for name in KAFKA_NAMES
+}
 """The name in the docs, by the key of every known name."""
 
 # Spark adds the first two for load(path), and the next two for CREATE TABLE (measured on PySpark 4.3).
@@ -27,22 +24,6 @@ _MISPLACED = {
     "provider": _TABLE,
     "topic": "the option subscribe names the topics to read; topic is an option of Spark's Kafka sink",
 }
-
-
-def texts_by_key(options: Mapping[str, str]) -> dict[str, str]:
-    """The texts of the options by the keys of the declared ones.
-
-    Raises `ConflictingOptionsError` if an option is set by both of its names.
-    """
-    found = {key_of(name): text for name, text in options.items()}
-    for former, option in FORMER_NAMES.items():
-        if key_of(former) in found:
-            if option.key in found:
-                raise ConflictingOptionsError(
-                    f"the options {option.name} and {former} are one option by two names", f"remove {former}"
-                )
-            found[option.key] = found.pop(key_of(former))
-    return found
 
 
 def check_name(name: str) -> None:

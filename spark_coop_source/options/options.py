@@ -11,13 +11,14 @@ from dataclasses import replace
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
 from coordinator.errors.quoting import shown
 from coordinator.values.offset_spec import Earliest
+from coordinator.values.options import key_of
 from coordinator.values.ranges import OFFSET_MAX, WHOLE
 from coordinator.values.record_filter import RecordFilter
 from spark_coop_source.options import function_options, group_rules, offset_options
 from spark_coop_source.options.cores import cores
 from spark_coop_source.options.declarations import OPTION_OF, SLOTS_MAX, SUBSCRIPTION, SourceOptions
 from spark_coop_source.options.kafka_options import kafka_arguments
-from spark_coop_source.options.names import check_name, texts_by_key
+from spark_coop_source.options.names import check_name
 from spark_coop_source.options.notices import notices
 
 
@@ -31,7 +32,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     """
     for name in options:
         check_name(name)
-    texts = texts_by_key(options)
+    texts = {key_of(name): text for name, text in options.items()}
     checked = _completed(_parsed(texts, streaming), texts, streaming)
     _check_rates(checked)
     _check_lease(checked)

@@ -26,7 +26,8 @@ from math import inf
 from coordinator.errors import KafkaUnavailableError
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord, Failures
-from coordinator.values.ranges import HASH_MAX, HashRange, runs
+from coordinator.values.hash_map import HashMap
+from coordinator.values.ranges import HASH_MAX, HashRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.task.reads import RecordsRead
 
@@ -188,7 +189,7 @@ class TaskEnds:
         return self._begun and self.clock_ms() >= min(partition.over_ms, self.share_ms)
 
 
-def _ends(partition: _Partition) -> tuple[tuple[HashRange, int], ...]:
+def _ends(partition: _Partition) -> HashMap[int]:
     """`until` of the last batch below the cut and for hashes that were taken ahead, `begins` for the others.
 
     A withdrawn hash ends where its batch begins, and with it all hashes up to the next key. Or it ends at its own
@@ -209,7 +210,7 @@ def _ends(partition: _Partition) -> tuple[tuple[HashRange, int], ...]:
     below = bisect_left(keys, cut) - 1
     ends.setdefault(cut, left.get(keys[below], base(cut)) if below >= 0 else base(cut))
     starts = pairwise([*sorted(lo for lo in ends if lo <= HASH_MAX), HASH_MAX + 1])
-    return tuple(runs((HashRange(lo, until - 1), ends[lo]) for lo, until in starts))
+    return HashMap((HashRange(lo, until - 1), ends[lo]) for lo, until in starts).coalesced()
 
 
 def _left(partition: _Partition) -> dict[int, int]:

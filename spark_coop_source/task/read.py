@@ -13,7 +13,7 @@ from pyspark.sql.datasource import InputPartition
 
 from coordinator.errors import DeadlinePassedError
 from spark_coop_source import logs
-from spark_coop_source.environment import needed_packages
+from spark_coop_source.environment import enough_memory, needed_packages
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.worker import settle
@@ -43,7 +43,7 @@ def read_slices(partition: SlicePartition, function: UserFunction | None = None)
     function's. It fetches each stretch of offsets once, however many slices share it.
 
     Raises:
-        EnvironmentMismatchError: this worker's Python lacks a package.
+        EnvironmentMismatchError: this worker lacks a package, memory or threads.
         DeadlinePassedError: the task begins later than its batch may last (rule: task-deadline).
         LogError: Kafka refuses, lost records, or does not answer; the subclass names the case.
         MapInReadError: the function raised, or its output does not fit its schema.
@@ -53,7 +53,8 @@ def read_slices(partition: SlicePartition, function: UserFunction | None = None)
     with needed_packages():
         from spark_coop_source.task import slice_reader  # noqa: PLC0415
     settle()
-    yield from slice_reader.batches(partition, function)
+    with enough_memory():
+        yield from slice_reader.batches(partition, function)
 
 
 def _refuse_if_late(deadline_ms: int | None) -> None:

@@ -38,7 +38,8 @@ from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.sizes import DecodeLimits
 from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_bytes
-from spark_coop_source.fetch.fetch import STALL_S, FetchSettings, fetch
+from spark_coop_source.fetch.fetch import STALL_S, FetchSettings, StaleConsumerError, fetch
+from spark_coop_source.fetch.looks import LogLooks
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
 from spark_coop_source.select.filtering import Filtering, RowMask
 from spark_coop_source.select.hash_column import HASH, hashes_of, offsets_of, with_hashes
@@ -67,21 +68,26 @@ class Readings:
     _stack: ExitStack = field(default_factory=ExitStack)
     _borrowing: ExitStack = field(default_factory=ExitStack)
     _consumer: KafkaConsumer | None = None
-    _away: bool = False  # the leader of a partition did not answer
+    _away: KafkaUnavailableError | None = None  # the leader of a partition did not answer
     _begun: dict[TopicPartition, Begun] = field(default_factory=dict)
     _cache: BlockCache | None = None
     _filter: Filtering = field(init=False)
+    _looks: LogLooks = field(init=False)
 
     def __post_init__(self) -> None:
+        self._looks = LogLooks(self.task.kafka)
         self._filter = Filtering(self.task.filter)
 
     def __enter__(self) -> Self:
         self._stack.push(self._borrowing)
+        self._stack.callback(self._looks.close)
         if self.task.sharing:
             self._cache = self._stack.enter_context(opened(self.task.sharing.most_bytes))
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._away:  # the consumer may still wait for that leader
+            self._drop(self._away)
         self._stack.__exit__(*error)  # type: ignore[arg-type]
 
     def each(self, slices: Slices) -> Iterator[tuple[TopicPartition, Generator[RecordsRead, None, None]]]:
@@ -221,12 +227,21 @@ class Readings:
             KNOWN_STALL_S if self._away else STALL_S,
         )
         try:
-            yield from fetch(self._opened(), tp, offsets, settings, stopped, self._begun.pop(tp, None))
-        except Exception as error:  # another task may fetch instead; the consumer is closed
-            self._away |= isinstance(error, KafkaUnavailableError)
-            self._consumer = None
-            self._borrowing.__exit__(type(error), error, error.__traceback__)
+            yield from fetch(self._opened(), tp, offsets, settings, stopped, self._begun.pop(tp, None), self._looks)
+        except StaleConsumerError as stale:
+            self._drop(stale)
+            yield from self._fetched(tp, OffsetRange(stale.position, offsets.until), stopped)
+        except KafkaUnavailableError as away:  # the consumer can still read from the other leaders
+            self._away = away
             raise
+        except Exception as error:  # another task may fetch instead
+            self._drop(error)
+            raise
+
+    def _drop(self, error: Exception) -> None:
+        """Close the consumer; the next use opens another."""
+        self._consumer = None
+        self._borrowing.__exit__(type(error), error, error.__traceback__)
 
     def _opened(self) -> KafkaConsumer:
         if self._consumer is None:

@@ -31,6 +31,7 @@ from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.record_places import chained
 from spark_coop_source.decode.sizes import DecodeLimits, TooLarge, UndividedUnit
 from spark_coop_source.fetch.fetch import FetchSettings, _Stretch
+from spark_coop_source.fetch.looks import LogLooks
 from spark_coop_source.fetch.older_formats import MessageSetTooLargeError
 from spark_coop_source.fetch.raw_batches import ATTRIBUTES_AT, HEAD, MAGIC_AT
 from topics import Kafka
@@ -64,7 +65,7 @@ def read(
     """The rows of an answer of Kafka's that holds `wire`, as a task shows them; raises what the task raises."""
     sizes = DecodeLimits(batch=64 * MIB, record=16 * MIB)
     settings = FetchSettings({"bootstrap_servers": ["broker:9092"]}, 20_000, True, chunk_bytes, sizes)
-    stretch = _Stretch(consumer, TP, OffsetRange(0, until), settings)
+    stretch = _Stretch(consumer, LogLooks(settings.kafka), TP, OffsetRange(0, until), settings)
     try:
         taken = polled(wire, raw=True, check_crcs=check_crcs)
     except MessageSetTooLargeError as error:

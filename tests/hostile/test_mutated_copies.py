@@ -48,7 +48,7 @@ def live_on(world: World) -> None:
         gaps(now),
         store.poison.strikes(),
         store.positions.growths(),
-        store.members.policy(),
+        store.policies.policy(),
         store.positions.extents(list(topics)),
     )
     store.positions.recover(

@@ -43,7 +43,7 @@ def fault(old: str, new: str) -> Fault:
 def test_a_fault_is_caught_by_the_test_that_fails_with_it(tree: Path) -> None:
     assert (
         Hunt(tree)
-        .find(fault("lo = c.hi + 1", "lo = c.hi + 2"))
+        .find(fault("in near if o.epoch == lane.epoch", "in near if o.epoch != lane.epoch"))
         .caught_by.startswith("coordinator/progress/test_ownership.py::")
     )
 
@@ -52,17 +52,22 @@ def test_all_catchers_pass_without_a_fault_or_no_fault_is_hunted(tree: Path, mon
     monkeypatch.setattr("mutants.hunt._AT_ONCE", 1)
     ranges = replace(fault("", ""), tests=("tests/coordinator/values/test_ranges.py", TEST))
     assert Hunt(tree).sound([ranges]).caught_by == ""
-    with broken(tree, fault("lo = c.hi + 1", "lo = c.hi + 2")), pytest.raises(UnsoundError, match="test_ownership"):
+    with (
+        broken(tree, fault("in near if o.epoch == lane.epoch", "in near if o.epoch != lane.epoch")),
+        pytest.raises(UnsoundError, match="test_ownership"),
+    ):
         Hunt(tree).sound([ranges])
 
 
 def test_an_edit_that_changes_nothing_is_caught_by_nothing(tree: Path) -> None:
-    assert Hunt(tree).find(fault("lo = c.hi + 1", "lo = 1 + c.hi")).caught_by == ""
+    assert (
+        Hunt(tree).find(fault("in near if o.epoch == lane.epoch", "in near if lane.epoch == o.epoch")).caught_by == ""
+    )
 
 
 def test_a_tree_is_whole_again_after_a_fault(tree: Path) -> None:
     before = (tree / "coordinator/progress/ownership.py").read_text()
-    with broken(tree, fault("lo = c.hi + 1", "lo = 0")):
+    with broken(tree, fault("in near if o.epoch == lane.epoch", "in near")):
         assert (tree / "coordinator/progress/ownership.py").read_text() != before
     assert (tree / "coordinator/progress/ownership.py").read_text() == before
 

@@ -11,7 +11,7 @@ from coordinator.redis.keys import GroupKeys
 from simulation import schedules
 from simulation.kafka import TOPIC
 from simulation.sink import Violation
-from simulation.world import Valkey, World
+from simulation.world import IN_MEMORY, Valkey, World
 from verdict import require
 
 pytestmark = pytest.mark.server
@@ -21,8 +21,9 @@ SEEDS = range(60)
 @pytest.fixture
 def valkey(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Valkey]:
     """A separate Valkey, which nothing else slows down. The coordinator's log lines go to the trace."""
-    caplog.set_level(logging.CRITICAL, logger="coordinator")  # its end also clears the levels that loggers remember
-    server = servers.valkey(tmp_path)
+    for name in ("coordinator", "spark_coop_source"):
+        caplog.set_level(logging.CRITICAL, logger=name)  # its end also clears the levels that loggers remember
+    server = servers.valkey(tmp_path, more=IN_MEMORY)
     connections = Valkey(server.local_address or server.address)
     yield connections
     connections.close()

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from coordinator.errors import EnvironmentMismatchError
-from spark_coop_source.environment import interpreter_notices, needed_packages
+from spark_coop_source.environment import enough_memory, interpreter_notices, needed_packages
 
 
 def test_a_missing_package_is_named_with_the_interpreter_and_the_remedy() -> None:
@@ -17,6 +17,20 @@ def test_a_missing_package_is_named_with_the_interpreter_and_the_remedy() -> Non
         __import__("absent_package")
     assert sys.executable in str(caught.value)
     assert "Remedy: install coop-kafka" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "named"),
+    [
+        pytest.param(RuntimeError("can't start new thread"), True, id="no thread"),
+        pytest.param(MemoryError(), True, id="no memory"),
+        pytest.param(RuntimeError("another"), False, id="another error"),
+    ],
+)
+def test_a_lack_of_memory_or_threads_is_named_with_the_option(error: Exception, named: bool) -> None:
+    with pytest.raises(EnvironmentMismatchError if named else RuntimeError) as caught, enough_memory():
+        raise error
+    assert ("spark.executor.pyspark.memory" in str(caught.value)) == named
 
 
 def test_the_collector_pauses_during_imports() -> None:

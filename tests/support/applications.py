@@ -10,7 +10,7 @@ from coordinator.member.service import Service
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.group_state import GroupState
-from coordinator.redis.ports import Log
+from coordinator.values.log import Log
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Subscription, TopicPartition
 from group_services import UNLIMITED, Group, slices_read

@@ -11,10 +11,11 @@ from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import CoopKafkaError
 from coordinator.member.limits import Limits
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.client import RedisClient, Reply
+from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
+from coordinator.redis.verb import Reply
 from coordinator.tools.operations.gaps import gaps
 from coordinator.tools.operations.top_view import top_view
 from coordinator.tools.operations.views import view

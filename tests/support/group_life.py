@@ -8,7 +8,7 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.stream_offset import Lane
 from coordinator.redis.calls import ScriptCalls
-from coordinator.redis.client import RedisClient, Reply
+from coordinator.redis.client import RedisClient
 from coordinator.redis.commits import CommitVerbs, Reservation
 from coordinator.redis.events import follow, last_events
 from coordinator.redis.group_state import KnownTopic
@@ -17,6 +17,7 @@ from coordinator.redis.lane_lines import BatchLine
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.snapshot import list_groups, read_group
+from coordinator.redis.verb import Reply
 from coordinator.tools.operations import copies
 from coordinator.values import verdicts
 from coordinator.values.key_hash import cuts
@@ -93,8 +94,8 @@ class Life:
         (growth,) = store.positions.growths()
         assert (growth.old, growth.new) == (2, 4)
         store.positions.grow([Growth("orders", "id-1", 4, 8, 1, 2)])
-        assert world.policies.set_policy({"accept.range.fetch:orders": "true"}) == store.members.policy()
-        store.members.copy_policies("id-p 1", store.members.policy())
+        assert world.policies.set_policy({"accept.range.fetch:orders": "true"}) == store.policies.policy()
+        store.policies.copy("id-p 1", store.policies.policy())
         assert dict(store.positions.positions([TP])) == {TP: ((WHOLE, 5),)}
 
     def _shared(self, world: World) -> None:

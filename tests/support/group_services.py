@@ -24,10 +24,10 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import GroupState
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.policies import RedisPolicies
-from coordinator.redis.ports import Log, Store
 from coordinator.redis.replies import Joining
 from coordinator.redis.snapshot import read_group
-from coordinator.redis.store import store_of
+from coordinator.redis.store import Store, store_of
+from coordinator.values.log import Log
 from coordinator.values.offset_spec import Earliest, OffsetSpec
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Assigned, Subscription, TopicPartition, Topics

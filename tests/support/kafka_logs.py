@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaTopicPartition
 
 from coordinator.kafka.log import KafkaLog
-from coordinator.redis.ports import Log
+from coordinator.values.log import Log
 from coordinator.values.offset_spec import OffsetSpec
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import Bounds, Subscription, Topic, TopicPartition
@@ -64,6 +64,9 @@ class Through:
 
     def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return self.log.high_watermarks(partitions)
+
+    def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self.high_watermarks(partitions)
 
     def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
         return self.log.first_times(stretches)

@@ -32,6 +32,10 @@ class ThreeBrokers:
         """A topic of one partition that only this broker has: without it, there is no leader."""
         return self._created([[node]])
 
+    def topic_without_copies(self) -> str:
+        """A topic of three partitions: only broker p + 1 has partition p."""
+        return self._created([[1], [2], [3]])
+
     def leader(self, tp: TopicPartition) -> int:
         with closing(KafkaAdminClient(bootstrap_servers=self.brokers.bootstrap)) as admin:
             found = admin.describe_topics([tp.topic])[0]["partitions"]

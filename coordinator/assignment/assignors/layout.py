@@ -1,163 +1,150 @@
-"""Lays out the members' parts in the hash space of one partition, from their sizes.
+"""Lays out the shares of a pool in its partitions: whole partitions first, and little moves. Pure.
 
     before   |  A        |  B        |          C gets a third:
     after    |  A    |  C    |  B    |          only C's third moves
 
-Kept parts stay where they are. New parts go into space that others release, beside the member's own part if possible.
-So a member may have several ranges. With too many ranges the partition is laid out anew, one range for each member.
+A member with a share of 3.4 partitions keeps or gets 3 whole ones. The fractions share the rest: kept parts stay where
+they are, new parts go into free space, and `without_circles` then makes the splits few. A partition with too many
+pieces is laid out anew.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
-from coordinator.assignment.assignors.fair import SPACE
-from coordinator.values.ranges import HashRange
+from coordinator.assignment.assignors.forest import Part, without_circles
+from coordinator.assignment.assignors.shares import Shares
+from coordinator.values.ranges import HASH_MAX, HashRange
 
-RANGES_PER_MEMBER = 4
-"""The most ranges of a member on average."""
+FREE = ""
+"""The owner of a free piece."""
+
+_PIECES = 4
+"""The most pieces of an owner in a partition, on average."""
 
 
 class Piece(NamedTuple):
-    """Hashes [lo, until) of one owner, or free."""
+    """Some units of a partition, behind those of the piece before."""
 
-    lo: int
-    until: int
-    owner: str | None
-
-    @property
-    def size(self) -> int:
-        """Number of hash values."""
-        return self.until - self.lo
+    partition: int
+    owner: str
+    units: int
 
 
-def tiled(ranges: Iterable[tuple[HashRange, str]]) -> list[Piece]:
-    """Pieces that tile the space: the ranges, and the holes between them. If two overlap, the lower one wins."""
+def pieces_of(partition: int, ranges: Iterable[tuple[HashRange, str]], whole: int) -> list[Piece]:
+    """The earlier ranges of a partition, to the nearest unit. If two overlap, the lower one wins."""
     pieces, at = list[Piece](), 0
     for hashes, owner in sorted(ranges):
-        if hashes.hi < at:
-            continue
-        if hashes.lo > at:
-            pieces.append(Piece(at, hashes.lo, None))
-        pieces.append(Piece(max(at, hashes.lo), hashes.hi + 1, owner))
-        at = hashes.hi + 1
-    if at < SPACE:
-        pieces.append(Piece(at, SPACE, None))
-    return _joined(pieces)
+        lo, until = (max(at, _units(bound, whole)) for bound in (hashes.lo, hashes.hi + 1))
+        pieces += [Piece(partition, FREE, lo - at), Piece(partition, owner, until - lo)]
+        at = until
+    return _joined([*pieces, Piece(partition, FREE, whole - at)])
 
 
-def sizes(pieces: Iterable[Piece]) -> dict[str, int]:
-    """The number of hashes of each owner."""
-    total: dict[str, int] = {}
+def _units(hashes: int, whole: int) -> int:
+    return (hashes * whole + HASH_MAX // 2) // (HASH_MAX + 1)
+
+
+def ranges_of(pieces: Iterable[Piece], whole: int) -> Iterator[tuple[Piece, HashRange]]:
+    """Each piece with its range."""
+    ends = Counter[int]()
     for piece in pieces:
-        if piece.owner is not None:
-            total[piece.owner] = total.get(piece.owner, 0) + piece.size
-    return total
+        lo = (HASH_MAX + 1) * ends[piece.partition] // whole
+        ends[piece.partition] += piece.units
+        yield piece, HashRange(lo, (HASH_MAX + 1) * ends[piece.partition] // whole - 1)
 
 
-def lay_out(before: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
-    """Pieces that tile the space, of the wanted sizes, which sum up to the space."""
-    if len(wanted) == 1:
-        return [Piece(0, SPACE, owner) for owner in wanted]
-    kept = _filled(_trimmed(before, wanted), wanted)
-    if len(kept) == len(wanted):
-        return kept
-    anew = _in_a_row(before, wanted)
-    if len(kept) > RANGES_PER_MEMBER * len(wanted) or _stays(before, anew) >= _stays(before, kept):
-        return anew
-    return kept
+def lay_out(before: Sequence[Piece], shares: Shares) -> list[Piece]:
+    """The pieces of all partitions of the pool, none of them free; `before` has the earlier ones."""
+    owners = _owners(before, Counter({m: units // shares.whole for m, units in shares.given.items()}))
+    rest = +Counter({m: units % shares.whole for m, units in shares.given.items()})
+    shared = [piece for piece in before if piece.partition not in owners]
+    parts = without_circles(_parts(_placed(shared, rest)))
+    laid = [Piece(p, m, shares.whole) for p, m in owners.items()]
+    for p, pieces in groupby(shared, key=itemgetter(0)):
+        wanted = Counter({m: units for (partition, m), units in parts.items() if partition == p})
+        kept = _placed(list(pieces), wanted)
+        laid += kept if len(kept) <= _PIECES * len(wanted) else _placed([Piece(p, FREE, shares.whole)], wanted)
+    return laid
 
 
-def _trimmed(before: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
-    """`before` without the surplus of its owners: their smallest pieces first, then one end of the next."""
-    have = sizes(before)
-    surplus = {owner: size - wanted.get(owner, 0) for owner, size in have.items()}
-    pieces: dict[int, list[Piece]] = {}
-    for i in sorted(range(len(before)), key=lambda i: (before[i].size, i)):
-        owner = before[i].owner
-        gone = 0 if owner is None else max(0, min(surplus[owner], before[i].size))
-        if owner is not None:
-            surplus[owner] -= gone
-        lo, until, _ = before[i]  # by turns at the right and at the left, so that free parts of neighbours touch
-        cut = lo + gone if i % 2 else until - gone
-        pieces[i] = [Piece(lo, cut, None if i % 2 else owner), Piece(cut, until, owner if i % 2 else None)]
-    return _joined(p for i in range(len(before)) for p in pieces[i])
+def _owners(before: Sequence[Piece], wants: Counter[str]) -> dict[int, str]:
+    """Partition -> the member that gets all of it: the one that had most of it, or one that lacks some."""
+    parts = _parts(before)
+    owners: dict[int, str] = {}
+    for (p, m), _ in parts.most_common():
+        if p not in owners and _take(wants, m, 1):
+            owners[p] = m
+    others = sorted({p for p, _ in parts} - owners.keys(), key=lambda p: (-parts[p, FREE], p))
+    return owners | dict(zip(others, sorted(wants.elements()), strict=False))
 
 
-def _filled(pieces: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
-    """The holes assigned to members that lack hashes: to neighbours first, then the largest to the largest."""
-    have = sizes(pieces)
-    lack = {m: size - have.get(m, 0) for m, size in wanted.items() if size > have.get(m, 0)}
-    full: list[Piece] = []
-    holes: list[Piece] = []
-    for i, piece in enumerate(pieces):
-        if piece.owner is not None:
-            full.append(piece)
-            continue
-        before, after = (pieces[j].owner if 0 <= j < len(pieces) else None for j in (i - 1, i + 1))
-        left = _take(lack, before, piece.size)
-        right = _take(lack, after, piece.size - left)
-        full += [Piece(piece.lo, piece.lo + left, before), Piece(piece.until - right, piece.until, after)]
-        holes.append(Piece(piece.lo + left, piece.until - right, None))
-    return _joined(sorted(full + _handed_out(holes, lack)))
+def _trimmed(pieces: Sequence[Piece], wanted: Counter[str]) -> list[Piece]:
+    """`pieces` without the surplus of their owners: their smallest pieces first, then one end of the next."""
+    surplus = _totals(pieces) - wanted
+    cut: dict[int, list[Piece]] = {}
+    for i in sorted(range(len(pieces)), key=lambda i: (pieces[i].units, i)):
+        p, owner, units = pieces[i]
+        gone = _take(surplus, owner, units)
+        ends = [Piece(p, FREE, gone), Piece(p, owner, units - gone)]
+        cut[i] = ends if i % 2 else ends[::-1]  # by turns, so that free ends of neighbours touch
+    return _joined(piece for i in sorted(cut) for piece in cut[i])
 
 
-def _take(lack: dict[str, int], owner: str | None, most: int) -> int:
-    if owner is None or owner not in lack:
-        return 0
-    taken = min(lack[owner], most)
-    lack[owner] -= taken
+def _placed(pieces: Sequence[Piece], wanted: Counter[str]) -> list[Piece]:
+    """The pieces without surplus; free ones go to neighbours first, then the largest to the member that lacks most."""
+    pieces = _trimmed(pieces, wanted)
+    lack = wanted - _totals(pieces)
+    pieces = _joined(_beside(pieces, lack))
+    lacking = [m for m, _ in lack.most_common()]
+    filled: dict[int, list[Piece]] = {}
+    for i in sorted(range(len(pieces)), key=lambda i: (-pieces[i].units, i)):
+        filled[i] = [pieces[i]] if pieces[i].owner else list(_handed_out(pieces[i], lacking, lack))
+    return _joined(piece for i in sorted(filled) for piece in filled[i])
+
+
+def _beside(pieces: Sequence[Piece], lack: Counter[str]) -> Iterator[Piece]:
+    """The free pieces assigned to their neighbours, up to what these lack."""
+    edge = Piece(-1, FREE, 0)
+    for before, (p, owner, units), after in zip([edge, *pieces], pieces, [*pieces[1:], edge], strict=False):
+        left, right = (beside.owner if owner == FREE and beside.partition == p else FREE for beside in (before, after))
+        lower = _take(lack, left, units)
+        upper = _take(lack, right, units - lower)
+        yield from (Piece(p, left, lower), Piece(p, owner, units - lower - upper), Piece(p, right, upper))
+
+
+def _handed_out(free: Piece, lacking: Sequence[str], lack: Counter[str]) -> Iterator[Piece]:
+    p, _, left = free
+    for m in lacking:
+        taken = _take(lack, m, left)
+        left -= taken
+        yield Piece(p, m, taken)
+
+
+def _take(amounts: Counter[str], owner: str, most: int) -> int:
+    """As much of `most` as the owner's amount has."""
+    taken = min(amounts[owner], most)
+    amounts[owner] -= taken
     return taken
 
 
-def _handed_out(holes: list[Piece], lack: dict[str, int]) -> list[Piece]:
-    given: list[Piece] = []
-    members = sorted(lack, key=lambda m: (-lack[m] if len(holes) > 1 else 0, m))
-    for hole in sorted(holes, key=lambda p: (-p.size, p.lo)):
-        lo = hole.lo
-        while lo < hole.until:
-            owner = next(m for m in members if lack[m])
-            taken = _take(lack, owner, hole.until - lo)
-            given.append(Piece(lo, lo + taken, owner))
-            lo += taken
-    return given
+def _parts(pieces: Iterable[Piece]) -> Counter[Part]:
+    parts = Counter[Part]()
+    for p, owner, units in pieces:
+        parts[p, owner] += units
+    return parts
 
 
-def _in_a_row(before: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
-    """One piece for each member: in the order of before, the newcomers last."""
-    first: dict[str, Piece] = {}
-    for piece in before:
-        owner = piece.owner
-        if owner is not None and owner in wanted and (owner not in first or first[owner].size < piece.size):
-            first[owner] = piece
-    row, lo = list[Piece](), 0
-    for member in (*sorted(first, key=lambda m: first[m]), *sorted(m for m in wanted if m not in first)):
-        row.append(Piece(lo, lo + wanted[member], member))
-        lo += wanted[member]
-    return row
-
-
-def _stays(before: Sequence[Piece], after: Sequence[Piece]) -> int:
-    """The number of hashes that keep their owner."""
-    total, i = 0, 0
-    for piece in after:
-        while before[i].until <= piece.lo:
-            i += 1
-        j = i
-        while j < len(before) and before[j].lo < piece.until:
-            if before[j].owner == piece.owner:
-                total += min(before[j].until, piece.until) - max(before[j].lo, piece.lo)
-            j += 1
-    return total
+def _totals(pieces: Iterable[Piece]) -> Counter[str]:
+    totals = Counter[str]()
+    for _, owner, units in pieces:
+        totals[owner] += units
+    return totals
 
 
 def _joined(pieces: Iterable[Piece]) -> list[Piece]:
     """The same without empty pieces, touching ones of one owner as one."""
-    joined: list[Piece] = []
-    for piece in pieces:
-        if not piece.size:
-            continue
-        if joined and joined[-1].owner == piece.owner:
-            joined[-1] = Piece(joined[-1].lo, piece.until, piece.owner)
-        else:
-            joined.append(piece)
-    return joined
+    runs = groupby((piece for piece in pieces if piece.units), key=itemgetter(0, 1))
+    return [Piece(p, owner, sum(piece.units for piece in run)) for (p, owner), run in runs]

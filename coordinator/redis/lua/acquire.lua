@@ -1,14 +1,13 @@
 -- Acquires wanted hash ranges that are free or takeable, at a new lane epoch (rule: no-epoch-twice). Ranges that the
 -- member owns already keep their lane epochs. Cuts segments and ICs at each change of ownership (rule: cut-at-ownership).
--- KEYS meta leases member events topics batches, then owners segments ics of each partition
--- ARGV[2..] "lo-hi ;..." wanted of each partition, "lo-hi one;..." at one lane epoch; each recorded partition has positions
+-- A.wanted: "lo-hi ;..." of each partition, "lo-hi one;..." at one lane epoch; each recorded partition has positions
 -- Reply reset, topics as HGETALL, and of each partition: owned "lo-hi epoch;...", segments and ics as HGETALL
 --   segments: all if the partition has ICs, else those of owned ranges (rule: owner-reads-own-segments)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, events, leases, ownership, prelude, progress
-local bad = lost() or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
+-- Uses damage, events, leases, names, ownership, prelude, progress
+local bad = lost() or fenced(K.member) or recovering() or other_filter(K.member)
 if bad then return bad end
-grant_grace(KEYS[2])
+grant_grace(K.leases)
 local epoch, taken, gained, lost_to_us, loss = nil, {}, {}, {}, nil
 local owned_of, segments_of, ics_of = {}, {}, {}  -- by index of the partition
 
@@ -40,14 +39,15 @@ local function cut(key, pattern, owned)
   return #pieces > #whole and pieces or nil
 end
 
-local topics = redis.call('HGETALL', KEYS[5])
+local topics = redis.call('HGETALL', K.topics)
 local recorded = {}  -- topic -> its number of partitions
 for i = 1, #topics, 2 do
-  local _, count = check_topic(topics[i + 1], topics[i], KEYS[5])
+  local _, count = check_topic(topics[i + 1], topics[i], K.topics)
   recorded[topics[i]] = tonumber(count)
 end
 
-local function acquire(owners_key, segments_key, ics_key, wanted)
+local function acquire(keys, wanted)
+  local owners_key, segments_key, ics_key = keys.owners, keys.segments, keys.ics
   local topic, partition = string.match(segments_key, ':segments:(.+):(%d+)$')
   if redis.call('EXISTS', segments_key) == 0 then
     -- A topic that was created again may have more partitions than Redis has recorded. `recreate` places them later.
@@ -55,13 +55,13 @@ local function acquire(owners_key, segments_key, ics_key, wanted)
     loss = loss or not never_placed and positions_gone(segments_key)
     return ''
   end
-  loss = loss or not recorded[topic] and { 'LOST', topic .. ' of ' .. KEYS[5] .. ' is gone' }
+  loss = loss or not recorded[topic] and { 'LOST', topic .. ' of ' .. K.topics .. ' is gone' }
   local before, after, gains = ranges_at(owners_key, OWNER), {}, false
   local pieces = overlay(wanted, before)
   for _, piece in ipairs(pieces) do
     local value = piece.right and piece.right.value
     local _, member = owner(value)
-    if not member or (member ~= call.member and takeable(KEYS[2], KEYS[6], member)) then
+    if not member or (member ~= call.member and takeable(K.leases, K.batches, member)) then
       value = new_owner()
       if member then
         lost_to_us[member] = lost_to_us[member] or {}
@@ -104,25 +104,23 @@ local function within(key, owned)  -- the pieces of a hash in these ranges, in t
   return flat
 end
 
-for i = 2, #ARGV do
-  owned_of[i - 1] = acquire(KEYS[3 * i + 1], KEYS[3 * i + 2], KEYS[3 * i + 3], from_text(ARGV[i]))
-end
+for i, keys in ipairs(K.partitions) do owned_of[i] = acquire(keys, from_text(A.wanted[i])) end
 if loss then return loss end
 for _, hash in ipairs(taken) do
   if hash[2] then replace(hash[1], hash[2]) end
 end
 if epoch then redis.call('HINCRBY', META, 'epochs', 1) end
 for i, mine in ipairs(owned_of) do
-  local segments_key, ics_key = KEYS[3 * i + 5], KEYS[3 * i + 6]
-  ics_of[i] = redis.call('HGETALL', ics_key)
+  local segments_key = K.partitions[i].segments
+  ics_of[i] = redis.call('HGETALL', K.partitions[i].ics)
   if #ics_of[i] > 0 then  -- an owner checks whether another member owns the lane behind
     segments_of[i] = redis.call('HGETALL', segments_key)
   else
     segments_of[i] = within(segments_key, from_text(mine))
   end
 end
-write_lost_events(KEYS[4], lost_to_us, 'acquired by ' .. call.member .. ' after the end of the lease, or of longest.batch.ms')
-if epoch then event(KEYS[4], 'assigned', 'lane epoch ' .. epoch, ranges_text(gained)) end
-renew(KEYS[2])
+write_lost_events(K.events, lost_to_us, 'acquired by ' .. call.member .. ' after the end of the lease, or of longest.batch.ms')
+if epoch then event(K.events, 'assigned', 'lane epoch ' .. epoch, ranges_text(gained)) end
+renew(K.leases)
 local reset = redis.call('HGET', META, 'reset_epoch')
 return reply('reset', reset, 'topics', topics, 'owned', owned_of, 'segments', segments_of, 'ics', ics_of)

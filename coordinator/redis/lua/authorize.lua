@@ -1,19 +1,19 @@
 -- Returns the parts of a batch's lanes that the member still owns at their lane epochs (rule: authorize-every-batch).
 -- Renews the lease. Starts the clock of the batch.
--- KEYS meta leases member topics batches, then owners of each partition
--- ARGV[2] reset epoch of the offset, ARGV[3] digest of the offset; the member's hash keeps it,
---   ARGV[4] 1 if this process did not plan the batch and its tasks may end slices early, else "",
---   ARGV[5] 1 to seal it at its planned ends, unless an earlier life has authorised it, else "",
---   ARGV[6..] "topic id lo-hi epoch;..." of each partition; "topic id lo-hi epoch 120-159,171-240;" in a group without order
+-- A.reset: reset epoch of the offset, A.digest: of the offset; the member's hash keeps it,
+-- A.replayed: whether this process did not plan the batch, and its tasks may end slices early,
+-- A.as_planned: whether to seal it at its planned ends, unless an earlier life has authorised it,
+-- A.ids: topic -> id, A.lanes: "lo-hi epoch;..." of each partition, or "lo-hi epoch 120-159,171-240;..." in a group without
+--   order
 -- Reply owned: a line for each partition in the form of the call, or "all" if the member owns all lanes of the call
 --   sealed: 1 if an earlier life sealed the batch, else ""   seal: its early ends
---   planned: 1 if ARGV[5] is and the batch has a seal now, else ""
+--   planned: 1 if A.as_planned, and the batch has a seal now, else ""
 --   unknown: 1 if Redis does not know whether an earlier life sealed it, else "" (rule: unknown-is-beginning)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, leases, prelude, progress, slices
-local bad = lost() or before_reset(ARGV[2]) or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
+-- Uses arguments, damage, leases, names, prelude, progress, slices
+local bad = lost() or before_reset(A.reset) or fenced(K.member) or recovering() or other_filter(K.member)
 if bad then return bad end
-local verdicts, ids, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
+local verdicts, ids, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == A.reset
 
 local function owned_of(lanes, owners_key, valid)  -- the owned parts of lanes, and whether these are all
   local held, all = {}, true
@@ -40,26 +40,25 @@ local function slices_of(lanes, owners_key, valid)  -- the same in a group witho
   return held, all
 end
 
-for i = 6, #ARGV do
-  local topic, id, lanes = string.match(ARGV[i], '^([%w._-]+) ([%w._-]+) (.*)$')
-  require_argument(topic, 'lanes', ARGV[i])
-  ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
+for i, keys in ipairs(K.partitions) do
+  local topic, _, id = place_of(keys.owners)
+  ids[topic] = ids[topic] or string.match(redis.call('HGET', K.topics, topic) or '', '^(%S+)') or ''
   local find = is_without_order() and slices_of or owned_of
-  local held, all = find(from_text(lanes), KEYS[i], current and ids[topic] == id)
+  local held, all = find(from_text(A.lanes[i]), keys.owners, current and ids[topic] == id)
   verdicts[#verdicts + 1] = all and 'all' or table.concat(held)
 end
-local before = redis.call('HMGET', KEYS[3], 'authorized', 'seal')
-local same, digest = before[1] == ARGV[3], string.find(before[1] or '', '^%x+$')
-local unknown = ARGV[4] == '1' and not digest  -- and stays so for the next life
+local before = redis.call('HMGET', K.member, 'authorized', 'seal')
+local same, digest = before[1] == A.digest, string.find(before[1] or '', '^%x+$')
+local unknown = A.replayed and not digest  -- and stays so for the next life
 local seal = same and before[2]
-local planned = ARGV[5] == '1' and (seal or not same)
+local planned = A.as_planned and (seal or not same)
 if planned and not seal then
-  redis.call('HSET', KEYS[3], 'seal', '')
+  redis.call('HSET', K.member, 'seal', '')
 elseif not same then
-  redis.call('HDEL', KEYS[3], 'seal')
+  redis.call('HDEL', K.member, 'seal')
 end
-redis.call('HSET', KEYS[3], 'authorized', unknown and 'unknown' or ARGV[3])
-redis.call('ZADD', KEYS[5], ms(now_ms() + tonumber(call.longest)), call.member)
-renew(KEYS[2])
+redis.call('HSET', K.member, 'authorized', unknown and 'unknown' or A.digest)
+redis.call('ZADD', K.batches, ms(now_ms() + tonumber(call.longest)), call.member)
+renew(K.leases)
 return reply('owned', table.concat(verdicts, '\n'), 'sealed', seal and '1' or '',
   'seal', seal or '', 'planned', planned and '1' or '', 'unknown', unknown and '1' or '')

@@ -1,18 +1,17 @@
 -- Moves positions of lanes that the sink completed, if the member still owns them at their lane epochs
 -- (rule: fence-by-lane-epoch). Refuses the other lanes; the owned lanes move all the same (rule: verdict-per-hash).
 -- A repeated commit changes nothing (rule: cumulative-commit).
--- KEYS meta leases member topics batches, then owners segments ics stable of each partition
--- ARGV[2] reset epoch of the offset, ARGV[3] digest of the batch ("": do not check that the member authorised it),
---   ARGV[4..] "topic id partition lo-hi epoch position[,first-last...];..." of each partition: all offsets left of the
+-- A.reset: reset epoch of the offset, A.digest: of the batch ("": do not check that the member authorised it),
+-- A.ids: topic -> id, A.facts: "lo-hi epoch position[,first-last...];..." of each partition: all offsets left of the
 --   position are done, and the offsets first-last above it. In a group without order the position is 0
 -- Reply refused: "lo-hi epoch position[,first-last...];..." of each partition, a line each
 --   exactly: 1 if each position is now that of its fact, and the segments have no individual commit, else ""
 --   unread: 1 if positions would move but the member never authorised this batch (rule: unread-batch), else ""
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, leases, prelude, progress, slices
-local bad = lost() or before_reset(ARGV[2]) or fenced(KEYS[3]) or recovering()
+-- Uses arguments, damage, leases, names, prelude, progress, slices
+local bad = lost() or before_reset(A.reset) or fenced(K.member) or recovering()
 if bad then return bad end
-local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
+local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == A.reset
 local ids, exactly, moves = {}, '1', false
 
 local function owned_facts(lanes, keys, valid)  -- the facts of owned lanes, and the text of the others
@@ -50,12 +49,11 @@ local function slice_facts(lanes, keys, valid)
   return facts, refused
 end
 
-for i = 4, #ARGV do
-  local topic, id, partition, lanes = lanes_of_argument(ARGV[i])
-  ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
-  local keys = { owners = KEYS[4 * i - 10], segments = KEYS[4 * i - 9], ics = KEYS[4 * i - 8], stable = KEYS[4 * i - 7] }
+for i, keys in ipairs(K.partitions) do
+  local topic, partition, id = place_of(keys.owners)
+  ids[topic] = ids[topic] or string.match(redis.call('HGET', K.topics, topic) or '', '^(%S+)') or ''
   local find = is_without_order() and slice_facts or owned_facts
-  local facts, refused = find(from_text(lanes), keys, current and ids[topic] == id)
+  local facts, refused = find(from_text(A.facts[i]), keys, current and ids[topic] == id)
   local segments, more = {}, false
   if #facts > 0 then segments, more = raised(keys, facts) end
   moves = moves or more
@@ -67,14 +65,14 @@ for i = 4, #ARGV do
   if #refused > 0 then exactly = '' end
   refusals[#refusals + 1] = table.concat(refused)
 end
-local authorized = redis.call('HGET', KEYS[3], 'authorized')
-if moves and ARGV[3] ~= '' and authorized ~= ARGV[3] and authorized ~= 'unknown' then
-  renew(KEYS[2])
+local authorized = redis.call('HGET', K.member, 'authorized')
+if moves and A.digest ~= '' and authorized ~= A.digest and authorized ~= 'unknown' then
+  renew(K.leases)
   return reply('refused', '', 'exactly', '', 'unread', '1')
 end
 local stable = {}
 for _, m in ipairs(moved) do write_progress(m.keys, m.partition, m.segments, stable) end
 write_stable(stable)
-redis.call('ZREM', KEYS[5], call.member)
-renew(KEYS[2])
+redis.call('ZREM', K.batches, call.member)
+renew(K.leases)
 return reply('refused', table.concat(refusals, '\n'), 'exactly', exactly, 'unread', '')

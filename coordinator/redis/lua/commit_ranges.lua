@@ -1,10 +1,9 @@
 -- Individual commits of one partition: offset ranges x the hashes that the member owns at the lane epochs of the call
 -- (rule: commit-within-read). The script commits all of these, or nothing.
--- KEYS meta member topics policy events owners segments ics stable end
--- ARGV[2] reset epoch, ARGV[3] topic, ARGV[4] topic id, ARGV[5] partition, ARGV[6] "lo-hi epoch;..." lanes,
---   ARGV[7] "45-47 50-50" offsets, ascending and not touching, ARGV[8] ICs that a partition may hold,
---   ARGV[9] "lo-hi until;..." ends of the caller's batch, "-" without a batch: then the log end is the end,
---   ARGV[10] digest of the caller's batch, "" without a batch: its early ends apply while Redis has its seal
+-- A.reset: reset epoch, A.topic, A.id: of the topic, A.partition, A.lanes: "lo-hi epoch;...",
+-- A.offsets: "45-47 50-50", ascending and not touching, A.most: ICs that a partition may hold,
+-- A.reads: "lo-hi until;...", ends of the caller's batch, "-" without a batch: then the log end is the end,
+-- A.batch: digest of the caller's batch, "" without a batch: its early ends apply while Redis has its seal
 -- Reply outcome, stable offset, held: number of ICs, repeated: number of ranges that were done before,
 --   refused "lo-hi epoch;...", reach
 --   outcome: COMMITTED, NOT_ALLOWED (88), TOPIC_NOT_ALLOWED (89), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND
@@ -12,15 +11,14 @@
 --   BEYOND: no lane of the call has read the offsets from `reach` on; a commit of them would lose records
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Of a pinned member, only the ICs in the hashes that it names count: no assignment ever moves the others.
--- Uses damage, events, leases, pinned, policies, prelude, progress
-local bad = lost() or recovering() or fenced(KEYS[2])
+-- Uses damage, events, leases, names, pinned, policies, prelude, progress
+local bad = lost() or recovering() or fenced(K.member)
 if bad then return bad end
-local keys = { owners = KEYS[6], segments = KEYS[7], ics = KEYS[8], stable = KEYS[9] }
-local stable, most, done = redis.call('HGET', keys.stable, ARGV[5]) or '0', tonumber(ARGV[8]), offsets_of(ARGV[7])
+local stable, most, done = redis.call('HGET', K.stable, A.partition) or '0', tonumber(A.most), offsets_of(A.offsets)
 local owned, refused, reach = {}, {}, '0'
-check(string.match(stable, OFFSET), ARGV[5] .. ' of ' .. keys.stable)
-local log_end = redis.call('HGET', KEYS[10], ARGV[5]) or '0'
-check(number(log_end), ARGV[5] .. ' of ' .. KEYS[10])
+check(string.match(stable, OFFSET), A.partition .. ' of ' .. K.stable)
+local log_end = redis.call('HGET', K.log_end, A.partition) or '0'
+check(number(log_end), A.partition .. ' of ' .. K.log_end)
 
 local function outcome(word, held, repeated)
   return reply('outcome', word, 'stable', stable, 'held', held or 0, 'repeated', repeated or 0,
@@ -30,11 +28,11 @@ end
 -- The early ends of the caller's batch {lo, hi, value = the first offset that its task did not read}, in layers of
 -- disjoint ranges: a replay adds lower ends of keys that it defers (rule: replay-may-defer).
 local function early_ends()
-  local batch, ends = redis.call('HMGET', KEYS[2], 'authorized', 'seal'), {}
-  local seal = batch[1] == ARGV[10] and batch[2] or ''
+  local batch, ends = redis.call('HMGET', K.member, 'authorized', 'seal'), {}
+  local seal = batch[1] == A.batch and batch[2] or ''
   for topic, partition, hashes, offset in string.gmatch(seal, '(%S+) (%S+) (%S+) ([^%s;]+);') do
-    check(hashes_of(hashes).sound and number(offset), 'seal of ' .. KEYS[2])
-    if topic == ARGV[3] and partition == ARGV[5] then
+    check(hashes_of(hashes).sound and number(offset), 'seal of ' .. K.member)
+    if topic == A.topic and partition == A.partition then
       ends[#ends + 1], ends[#ends + 2] = hashes, offset
     end
   end
@@ -61,7 +59,7 @@ end
 -- The lanes of the call {lo, hi, a = lane epoch, b = the first offset that the call may not commit}.
 local function lanes_of_call()
   local lanes, everywhere = {}, { lo = '0000000000000000', hi = '7fffffffffffffff', a = log_end }
-  for _, piece in ipairs(overlay(from_text(ARGV[6]), ARGV[9] == '-' and { everywhere } or from_text(ARGV[9]))) do
+  for _, piece in ipairs(overlay(from_text(A.lanes), A.reads == '-' and { everywhere } or from_text(A.reads))) do
     lanes[#lanes + 1] = { lo = piece.lo, hi = piece.hi, a = piece.left.a, b = piece.right and piece.right.a or '0' }
   end
   for _, ends in ipairs(early_ends()) do lanes = ended(lanes, ends) end
@@ -84,11 +82,11 @@ local function done_below(offset)  -- ranges of the call before `offset`: a lane
   return below[offset]
 end
 
-local code = forbidding_code(KEYS[4], ARGV[3])
+local code = forbidding_code(K.policy, A.topic)
 if code then return outcome(code == '88' and 'NOT_ALLOWED' or 'TOPIC_NOT_ALLOWED') end
-local known = string.match(redis.call('HGET', KEYS[3], ARGV[3]) or '', '^(%S+)')
-local current = known == ARGV[4] and redis.call('HGET', META, 'reset_epoch') == ARGV[2]
-for _, piece in ipairs(overlay(lanes_of_call(), ranges_of(keys, 'owners', OWNER))) do
+local known = string.match(redis.call('HGET', K.topics, A.topic) or '', '^(%S+)')
+local current = known == A.id and redis.call('HGET', META, 'reset_epoch') == A.reset
+for _, piece in ipairs(overlay(lanes_of_call(), ranges_of(K, 'owners', OWNER))) do
   local epoch, member = owner(piece.right and piece.right.value)
   if current and member == call.member and epoch == piece.left.a then
     owned[#owned + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.b }
@@ -100,12 +98,12 @@ if #owned == 0 then return outcome('NOT_OWNED') end
 if not less(stable, done[#done][2]) then return outcome('TOO_OLD') end
 if less(reach, done[#done][2]) then return outcome('BEYOND') end
 
-local segments, before, after, fresh = cut_segments(keys, coalesce(owned, {})), 0, 0, {}
-local named, counts = redis.call('HGET', KEYS[2], 'pinned'), {}
-local hashes = named and (pinned_ranges(named, KEYS[2])[ARGV[3] .. ' ' .. ARGV[5]] or {}) or segments
+local segments, before, after, fresh = cut_segments(K, coalesce(owned, {})), 0, 0, {}
+local named, counts = redis.call('HGET', K.member, 'pinned'), {}
+local hashes = named and (pinned_ranges(named, K.member)[A.topic .. ' ' .. A.partition] or {}) or segments
 for _, piece in ipairs(overlay(segments, hashes)) do counts[piece.left] = counts[piece.left] or piece.right end
 for _, s in ipairs(segments) do before = before + (counts[s] and #s.ics or 0) end
-local full, limit = 'full ' .. ARGV[3] .. '-' .. ARGV[5] .. (named and ' ' .. call.member or ''), math.max(most, before)
+local full, limit = 'full ' .. A.topic .. '-' .. A.partition .. (named and ' ' .. call.member or ''), math.max(most, before)
 if before <= most / 2 then redis.call('HDEL', META, full) end
 for _, s in ipairs(segments) do
   if s.fact then s.position, s.ics = joined(s.position, s.ics, done_below(s.fact.value), fresh) end
@@ -113,7 +111,7 @@ for _, s in ipairs(segments) do
   if after > limit then
     if redis.call('HSETNX', META, full, '1') == 1 then
       redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the lane behind may need another owner
-      event(KEYS[5], 'cap', ARGV[3] .. '-' .. ARGV[5] .. ' holds ' .. before .. ' of ' .. ARGV[8]
+      event(K.events, 'cap', A.topic .. '-' .. A.partition .. ' holds ' .. before .. ' of ' .. A.most
         .. ' individual commits: only lanes at stable offset ' .. stable .. ' and gaps are read')
     end
     return outcome('FULL', before)
@@ -123,5 +121,5 @@ local repeated = 0
 for _, some in pairs(below) do repeated = math.max(repeated, #some) end
 for _ in pairs(fresh) do repeated = repeated - 1 end
 if repeated > 0 then redis.call('HINCRBY', META, 'duplicate_commits', repeated) end
-stable = write_progress(keys, ARGV[5], segments)
+stable = write_progress(K, A.partition, segments)
 return outcome('COMMITTED', after, repeated)

@@ -1,7 +1,6 @@
 -- Returns these hashes as of one moment, for a copy of the group.
--- KEYS any keys of the group that are hashes
--- Reply hashes: [field, value, ...] of each, in the order of KEYS; without nonce and seq
--- Uses no shared file
+-- Reply hashes: [field, value, ...] of each, in their order; without nonce and seq
+-- Uses names
 local hashes = {}
-for i, key in ipairs(KEYS) do hashes[i] = redis.call('HGETALL', key) end
+for i, key in ipairs(K.hashes) do hashes[i] = redis.call('HGETALL', key) end
 return { 'OK', 'hashes', hashes }

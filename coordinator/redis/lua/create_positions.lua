@@ -1,39 +1,33 @@
 -- Writes first positions of partitions that have none. Creates the group if it does not exist (rule: first-positions).
 -- A topic with more partitions in Kafka than any caller has seen has grown. The script records the growth, once for the
 -- group, whichever of its partitions the caller reads (rule: growth-order).
--- KEYS meta topics events growth, then segments ics stable of each partition, then proofs (rule: proofs-add-up)
--- ARGV[2] nonce of a new group ("": do not create a group, rule: create-once),
---   ARGV[3] partition.growth.grace of the caller in ms: the longest of the members counts (rule: settings-that-differ),
---   ARGV[4] "topic count;..." partitions of each topic in Kafka,
---   ARGV[5..] "topic id count partition position" of each partition
+-- A.nonce: of a new group ("": do not create a group, rule: create-once),
+-- A.grace_ms: partition.growth.grace of the caller: the longest of the members counts (rule: settings-that-differ),
+-- A.counts: topic -> number of its partitions in Kafka, A.places: {topic, id, count, partition, position} of each partition
 -- Reply placed: number of partitions with new positions | RECOVERING | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, events, founding, leases, prelude
-local places, in_kafka = positions_of_arguments(5), {}
-for topic, count in string.gmatch(ARGV[4], '([^;%s]+) (%d+);') do in_kafka[topic] = count end
+-- Uses arguments, damage, events, founding, leases, names, prelude
+check_places()
 
 local function first_positions()  -- "orders-0 at 5, orders-1 at 7", for an event: of ten partitions
   local shown = {}
-  for i = 5, math.min(#ARGV, 14) do
-    local topic, _, _, partition, position = unpack(places[i])
-    shown[#shown + 1] = topic .. '-' .. partition .. ' at ' .. position
-  end
-  return table.concat(shown, ', ') .. (#ARGV > 14 and ', ...' or '')
+  for i, p in ipairs(A.places) do shown[i] = p.topic .. '-' .. p.partition .. ' at ' .. p.position end
+  return table.concat(shown, ', ', 1, math.min(#shown, 10)) .. (#shown > 10 and ', ...' or '')
 end
 
 if redis.call('EXISTS', META) == 1 then
   -- A caller that knows no founding proves nothing: members of before prove their positions first.
   local bad = lost() or (call.founding == '' and recovering())
   if bad then return bad end
-elseif ARGV[2] == '' then
+elseif A.nonce == '' then
   return { 'ABSENT' }
 else
   local left = remains()
   if left then return { 'LOST', META .. ' is gone, and ' .. left .. ' is not' } end  -- the group lost part of its state
-  create_group(ARGV[2], 'first positions of a new group: ' .. first_positions())
+  create_group(A.nonce, 'first positions of a new group: ' .. first_positions())
 end
-for i = 5, #ARGV do
-  local topic, field = places[i][1], partitions_seen(places[i][1])
-  require_argument(in_kafka[topic] and check_topic('- ' .. in_kafka[topic], topic, ARGV[4]), 'counts', ARGV[4])
+for _, p in ipairs(A.places) do
+  local count, field = A.counts[p.topic], partitions_seen(p.topic)
+  require_argument(count and check_topic('- ' .. count, p.topic, 'the call'), 'counts', p.topic)
   check_topic(redis.call('HGET', META, field), field, META)
 end
 local placed = 0
@@ -57,17 +51,17 @@ local function grew(topic, id, old, new, stable_key)
   if tonumber(new) % tonumber(old) ~= 0 then
     kept = 'not a multiple, so keys that moved between older partitions may be out of order'
   end
-  local grace = math.max(tonumber(ARGV[3]), tonumber(redis.call('HGET', META, 'grace_ms') or 0))
+  local grace = math.max(tonumber(A.grace_ms), tonumber(redis.call('HGET', META, 'grace_ms') or 0))
   if grace == 0 then kept = 'partition.growth.grace is 0, so key order across it is not kept' end
   local seen = (late and '~' or '') .. ms(now)
-  redis.call('HSET', KEYS[4], topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. seen .. ' ' .. ms(now + grace))
-  event(KEYS[3], 'growth', topic .. ': ' .. old .. ' -> ' .. new .. ' partitions; ' .. kept)
+  redis.call('HSET', K.growth, topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. seen .. ' ' .. ms(now + grace))
+  event(K.events, 'growth', topic .. ': ' .. old .. ' -> ' .. new .. ' partitions; ' .. kept)
 end
 
 -- Records a growth since the largest number of partitions that a caller has seen. Without that number, as after a loss of
 -- state, the recorded partitions are all that there were, if the caller reads all that there are.
 local function look_at(topic, id, count, recorded, stable_key)
-  local field, now = partitions_seen(topic), in_kafka[topic]
+  local field, now = partitions_seen(topic), A.counts[topic]
   local of, seen = check_topic(redis.call('HGET', META, field), field, META)
   if of ~= id then seen = recorded and now == count and recorded or nil end
   if seen and less(seen, now) then grew(topic, id, seen, now, stable_key) end
@@ -75,24 +69,24 @@ local function look_at(topic, id, count, recorded, stable_key)
 end
 
 local before, looked, without_any = {}, {}, {}  -- topic -> its number of partitions before this call
-for i = 5, #ARGV do
-  local topic, id, count, partition, position = unpack(places[i])
-  local segments, ics, stable = KEYS[3 * i - 10], KEYS[3 * i - 9], KEYS[3 * i - 8]
-  local known, partitions = check_topic(redis.call('HGET', KEYS[2], topic), topic, KEYS[2])
+for i, p in ipairs(A.places) do
+  local topic, id, count, partition, position = p.topic, p.id, p.count, p.partition, p.position
+  local segments, ics, stable = K.partitions[i].segments, K.partitions[i].ics, K.partitions[i].stable
+  local known, partitions = check_topic(redis.call('HGET', K.topics, topic), topic, K.topics)
   before[topic] = before[topic] or partitions or '0'
   if without_any[topic] == nil then without_any[topic] = redis.call('EXISTS', stable) == 0 end
   if not known and redis.call('EXISTS', segments) == 1 then
-    event(KEYS[3], 'mend', 'topic ' .. topic .. ' was missing in Redis: it was written again, with ' .. count .. ' partitions')
+    event(K.events, 'mend', 'topic ' .. topic .. ' was missing in Redis: it was written again, with ' .. count .. ' partitions')
   elseif known == id and less(partition, before[topic]) and redis.call('EXISTS', segments) == 0 then
     -- A reader of assigned partitions may add this one now, beside those that others have placed.
     local had = without_any[topic] or redis.call('HEXISTS', stable, partition) == 1
-    if had then event(KEYS[3], 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position) end
+    if had then event(K.events, 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position) end
   end
   if not looked[topic] and (known or id) == id then look_at(topic, id, count, partitions, stable) end
   known, partitions, looked[topic] = known or id, partitions or '0', true
   redis.call('HDEL', META, unsubscribed(topic))
   if known == id and less(partitions, count) then
-    redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)
+    redis.call('HSET', K.topics, topic, id .. ' ' .. count)
   end
   if known == id and redis.call('EXISTS', segments) == 0 then
     replace(segments, { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })

@@ -1,30 +1,29 @@
 -- AvailableNow: checks whether every hash is at its target, or parked at its position, in ranges of any owner. Of a
 -- pinned member only the hashes that it names count. If so, the member is leaving (rule: available-now). The script reads
 -- parked lanes and keys itself: an operator may have just released one.
--- KEYS meta leases member leaving strikes failing, then segments ics of each partition
--- ARGV[2..] "topic partition target[ lo-hi ;...]" of each partition, with the hashes that count ("": all)
+-- A.targets: {name, target, hashes} of each partition, name "topic partition", hashes "lo-hi ;..." that count, nil for all
 -- Reply finished: 1 or 0 | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, failing, leases, prelude, progress
-local bad = lost() or fenced(KEYS[3]) or recovering()
+-- Uses damage, failing, leases, names, prelude, progress
+local bad = lost() or fenced(K.member) or recovering()
 if bad then return bad end
 
 local parked = {}  -- by partition: {lo, hi, start, stop}; hash ranges may overlap at other offsets
-local strikes = redis.call('HGETALL', KEYS[5])
+local strikes = redis.call('HGETALL', K.strikes)
 for i = 1, #strikes, 2 do
   local tp, lo, hi = string.match(strikes[i], '^(%S+ %d+) (%x+)-(%x+)$')
   local word, start, stop = string.match(strikes[i + 1], '^(%a+) %d+ (%d+)-(%d+) ')
-  check(tp and word, strikes[i] .. ' of ' .. KEYS[5])
-  check_ranges(from_hash({ lo .. '-' .. hi, '' }), KEYS[5], '')
+  check(tp and word, strikes[i] .. ' of ' .. K.strikes)
+  check_ranges(from_hash({ lo .. '-' .. hi, '' }), K.strikes, '')
   parked[tp] = parked[tp] or {}
   if word == 'parked' then table.insert(parked[tp], { lo = lo, hi = hi, start = start, stop = stop }) end
 end
 
 local keys = {}  -- by partition: {lo, hi, offset} of its parked keys
-local failing = redis.call('HGETALL', KEYS[6])
+local failing = redis.call('HGETALL', K.failing)
 for i = 1, #failing, 2 do
   local tp, hash = failing_key(failing[i])
   local word, offset = failing_of(failing[i + 1])
-  check(tp and word, failing[i] .. ' of ' .. KEYS[6])
+  check(tp and word, failing[i] .. ' of ' .. K.failing)
   keys[tp] = keys[tp] or {}
   if word == 'parked' then table.insert(keys[tp], { lo = hash, hi = hash, offset = offset }) end
 end
@@ -51,20 +50,19 @@ local function within(segments, hashes)  -- the pieces of segments in these hash
   return pieces
 end
 
-for i = 2, #ARGV do
-  local tp, target, named = string.match(ARGV[i], '^(%S+ %d+) (%d+) ?(.*)$')
-  local segments = raised({ segments = KEYS[2 * i + 3], ics = KEYS[2 * i + 4] }, NOTHING)
-  if #segments == 0 then return positions_gone(KEYS[2 * i + 3]) end
-  local counted = named == '' and segments or within(segments, from_text(named))
+for i, of in ipairs(A.targets) do
+  local tp, target, segments = of.name, of.target, raised(K.partitions[i], NOTHING)
+  if #segments == 0 then return positions_gone(K.partitions[i].segments) end
+  local counted = of.hashes and within(segments, from_text(of.hashes)) or segments
   for _, piece in ipairs(overlay(counted, ascending(keys[tp] or {}))) do
     local s = { lo = piece.lo, hi = piece.hi, position = piece.left.position }
     local waits = piece.right and piece.right.offset == s.position
     if less(s.position, target) and not waits and not all_parked(tp, s) then
-      renew(KEYS[2])
+      renew(K.leases)
       return reply('finished', 0)
     end
   end
 end
-redis.call('SADD', KEYS[4], call.member)
-renew(KEYS[2])
+redis.call('SADD', K.leaving, call.member)
+renew(K.leases)
 return reply('finished', 1)

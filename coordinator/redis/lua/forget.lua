@@ -1,17 +1,16 @@
 -- Deletes the state of topics that no member has subscribed to for the longest retention (KIP-211, rule: topic-expiry).
 -- A member counts while its lease runs. Marks a topic when it finds no subscriber, and removes the mark when it finds one.
--- KEYS meta leases member topics events strikes growth failing, then the hash of each member in ARGV[2], then the keys of each topic
--- ARGV[2] "member ..." with a lease, ARGV[3..] "topic number-of-its-keys" of each topic
+-- A.names: of members with a lease, A.topics: to forget, A.placed: the topic of each partition that has keys
 -- Reply forgotten: names of the deleted topics | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, events, leases, prelude
-local bad = lost() or fenced(KEYS[3]) or recovering()
+-- Uses damage, events, leases, names, prelude
+local bad = lost() or fenced(K.member) or recovering()
 if bad then return bad end
-local key_of, subscribed, forgotten, now, next_key = {}, {}, {}, now_ms(), 9
-for member in string.gmatch(ARGV[2], '%S+') do key_of[member], next_key = KEYS[next_key], next_key + 1 end
+local key_of, subscribed, forgotten, now = {}, {}, {}, now_ms()
+for i, member in ipairs(A.names) do key_of[member] = K.members[i].member end
 
 local complete = true  -- the topics of each live member are known: it may have joined since the caller looked
-for _, member in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-  if tonumber(end_of_lease(KEYS[2], member)) >= now then
+for _, member in ipairs(redis.call('ZRANGE', K.leases, 0, -1)) do
+  if tonumber(end_of_lease(K.leases, member)) >= now then
     local topics = key_of[member] and redis.call('HGET', key_of[member], 'topics')
     for topic in string.gmatch(topics or '', '[^,]+') do subscribed[topic] = true end
     complete = complete and topics
@@ -34,20 +33,20 @@ local function delete_fields(key, topic)  -- of a hash whose fields begin with a
   end
 end
 
-for i = 3, #ARGV do
-  local topic, keys = string.match(ARGV[i], '^(%S+) (%d+)$')
-  local first = next_key
-  next_key = first + tonumber(keys)
-  if redis.call('HEXISTS', KEYS[4], topic) == 1 and over(topic) then
-    for k = first, next_key - 1 do redis.call('DEL', KEYS[k]) end
+for i, topic in ipairs(A.topics) do
+  if redis.call('HEXISTS', K.topics, topic) == 1 and over(topic) then
+    for _, key in pairs(K.of_topics[i]) do redis.call('DEL', key) end
+    for j, keys in ipairs(K.partitions) do
+      for _, key in pairs(A.placed[j] == topic and keys or {}) do redis.call('DEL', key) end
+    end
     redis.call('HDEL', META, unsubscribed(topic), partitions_seen(topic))
-    redis.call('HDEL', KEYS[4], topic)
-    delete_fields(KEYS[6], topic)
-    delete_fields(KEYS[7], topic)
-    delete_fields(KEYS[8], topic)
-    event(KEYS[5], 'forget', topic .. ': no member has subscribed to it for offsets.retention.minutes')
+    redis.call('HDEL', K.topics, topic)
+    delete_fields(K.strikes, topic)
+    delete_fields(K.growth, topic)
+    delete_fields(K.failing, topic)
+    event(K.events, 'forget', topic .. ': no member has subscribed to it for offsets.retention.minutes')
     forgotten[#forgotten + 1] = topic
   end
 end
-renew(KEYS[2])
+renew(K.leases)
 return reply('forgotten', forgotten)

@@ -2,28 +2,27 @@
 -- done, and no member holds it whose time is not over (rule: slice-end). Drops slices that are done, and all slices of
 -- the caller: their batch is committed, or no batch has them. No marker is stored: a later call finds the same offsets. A
 -- call that was sent twice gets its slices again.
--- KEYS meta leases member batches topics events policy, then segments ics handed of each partition
--- ARGV[2] the most offsets of the call; 0: hand out none, ARGV[3] the most of a partition before the next one has its
---   turn, ARGV[4..] the end of each partition, which the caller reads up to
+-- A.most: the most offsets of the call; 0: hand out none, A.size: the most of a partition before the next one has its
+-- turn, A.ends: the end of each partition, which the caller reads up to
 -- Reply now: Redis TIME in ms, reset, topics and policy as HGETALL, epoch of the slices or "", and of each partition: position, "" if it has none, the offset
 --   after the last one that is done, and its slices "120-159 171-240" | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, events, leases, prelude, progress, slices
-local bad = lost() or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
+-- Uses arguments, damage, events, leases, names, prelude, progress, slices
+local bad = lost() or fenced(K.member) or recovering() or other_filter(K.member)
 if bad then return bad end
-grant_grace(KEYS[2])
+grant_grace(K.leases)
 if not is_without_order() then return { 'REJOIN' } end  -- somebody has deleted the ordering: no commit would be accepted
-local most, size = tonumber(ARGV[2]), tonumber(ARGV[3])
-local sent_again = call.number ~= '' and redis.call('HGET', KEYS[3], 'called') == call.number
-local topics, recorded = redis.call('HGETALL', KEYS[5]), {}
+local most, size = tonumber(A.most), tonumber(A.size)
+local sent_again = call.number ~= '' and redis.call('HGET', K.member, 'called') == call.number
+local topics, recorded = redis.call('HGETALL', K.topics), {}
 for i = 1, #topics, 2 do
-  local _, count = check_topic(topics[i + 1], topics[i], KEYS[5])
+  local _, count = check_topic(topics[i + 1], topics[i], K.topics)
   recorded[topics[i]] = tonumber(count)
 end
 
 local times_over = {}  -- a cache, by member
 local function is_over(member)
   if times_over[member] == nil then
-    local its_end, hung, now = end_of_lease(KEYS[2], member), end_of_batch(KEYS[4], member), now_ms()
+    local its_end, hung, now = end_of_lease(K.leases, member), end_of_batch(K.batches, member), now_ms()
     local ended = not its_end or tonumber(its_end) < now
     times_over[member] = ended or (hung and tonumber(hung) < now) or false
   end
@@ -33,17 +32,16 @@ end
 local epoch = ''
 
 -- Looks at one partition; nil without positions. `over` are the slices of members whose time is over.
-local function partition_at(i)
-  local keys = { segments = KEYS[3 * i - 4], ics = KEYS[3 * i - 3] }
+local function partition_at(keys, its_end)
   local topic, partition = string.match(keys.segments, ':segments:(.+):(%d+)$')
   local segments = cut_segments(keys, NOTHING)
   if #segments == 0 then
     local placed = not recorded[topic] or tonumber(partition) < recorded[topic]
     return nil, placed and positions_gone(keys.segments) or nil
   end
-  require_argument(is_position(ARGV[i]), 'end', ARGV[i])
+  require_argument(is_position(its_end), 'end', its_end)
   local done, taken, dropped, over, given = done_everywhere(segments), {}, {}, {}, {}
-  for _, s in ipairs(slices_at(KEYS[3 * i - 2])) do
+  for _, s in ipairs(slices_at(keys.handed)) do
     local _, rest = compared({ s }, done)
     if sent_again and #rest > 0 and s[5] == call.member then
       given[#given + 1], taken[#taken + 1], epoch = { s[1], s[2] }, s, s[4]
@@ -55,13 +53,13 @@ local function partition_at(i)
     end
   end
   local position = done[1] and done[1][1] == '0' and done[1][2] or '0'
-  local free, length = less(position, ARGV[i]) and { { position, ARGV[i] } } or {}, 0
+  local free, length = less(position, its_end) and { { position, its_end } } or {}, 0
   for _, others in ipairs({ done, taken }) do
     local _, rest = compared(free, others)
     free = rest
   end
   for _, r in ipairs(free) do length = length + math.max(1, tonumber(r[2]) - tonumber(r[1])) end
-  return { key = KEYS[3 * i - 2], name = topic .. '-' .. partition, position = position, free = free, length = length,
+  return { key = keys.handed, name = topic .. '-' .. partition, position = position, free = free, length = length,
     dropped = dropped, over = over, given = given, reach = done[1] and done[#done][2] or '0' }
 end
 
@@ -98,10 +96,10 @@ local function in_turn(partitions)
 end
 
 local partitions, found = {}, {}
-for i = 4, #ARGV do
-  local p, loss = partition_at(i)
+for i, keys in ipairs(K.partitions) do
+  local p, loss = partition_at(keys, A.ends[i])
   if loss then return loss end
-  found[i - 3] = p or false
+  found[i] = p or false
   if p then partitions[#partitions + 1] = p end
 end
 if epoch ~= '' then most = 0 end
@@ -145,14 +143,14 @@ local members = {}
 for member in pairs(again) do members[#members + 1] = member end
 table.sort(members)
 for _, member in ipairs(members) do
-  event(KEYS[6], 'lost', 'handed out again to ' .. call.member .. ': no sign of life of its member',
+  event(K.events, 'lost', 'handed out again to ' .. call.member .. ': no sign of life of its member',
     table.concat(again[member], ', '), member)
 end
-renew(KEYS[2])
+renew(K.leases)
 local positions, reach, slices = {}, {}, {}
-for i = 1, #ARGV - 3 do
+for i = 1, #found do
   positions[i], reach[i] = found[i] and found[i].position or '', found[i] and found[i].reach or ''
   slices[i] = found[i] and text_of(found[i].given) or ''
 end
 return reply('now', ms(now_ms()), 'reset', redis.call('HGET', META, 'reset_epoch'), 'topics', topics,
-  'policy', redis.call('HGETALL', KEYS[7]), 'epoch', epoch, 'positions', positions, 'reach', reach, 'slices', slices)
+  'policy', redis.call('HGETALL', K.policy), 'epoch', epoch, 'positions', positions, 'reach', reach, 'slices', slices)

@@ -6,37 +6,34 @@
 -- Positions that Redis still has stay. Proofs from the caller raise them.
 -- Proofs of an older reset epoch do not count. If the proofs are of a newer reset epoch, Redis is from before a reset.
 -- Its own positions prove nothing then.
--- KEYS meta leases topics events batches leaving applications targets assignment growth working policy,
---   then owners segments ics stable of each partition, then proofs
--- ARGV[2] new nonce, ARGV[3] why, ARGV[4] reset epoch of the proofs,
---   ARGV[5] "topic old new|id seen until[ end,...];..." growths that the caller knows,
---   ARGV[6] "name value;..." policies that are proven, "-" if none are (rule: policies-survive),
---   ARGV[7] JSON {"topic partition": "lo-hi position;..."} of partitions that the caller proves in part,
---   ARGV[8..] "topic id count partition position" of each partition, "-" for no proof of all its hashes
+-- A.nonce: the new one, A.why: for the event, A.reset: reset epoch of the proofs,
+-- A.growths: "topic old new", "id seen until[ end,...]", ... that the caller knows,
+-- A.policies: name, value, ... that are proven, nil if none are (rule: policies-survive),
+-- A.parts: "topic partition" -> "lo-hi position;..." of partitions that the caller proves in part,
+-- A.places: {topic, id, count, partition, position} of each partition, "-" for no proof of all its hashes
 -- Keeps the founding. If Redis lost it, it is the caller's; without any it is the new nonce (rule: one-founding).
 -- Reply OK, with waits: a partition, while others may prove the rest of it | UNPROVEN partition | REPLACED | SCHEMA
 -- Does nothing if another member has recovered the group already.
--- Uses arguments, damage, events, leases, ownership, pinned, policies, prelude, progress
+-- Uses arguments, damage, events, leases, names, ownership, pinned, policies, prelude, progress
 local bad = lost()
-local places = positions_of_arguments(8)
-check_reset(ARGV[4])
+check_places()
+check_reset(A.reset)
 if bad and (bad[1] == 'SCHEMA' or bad[1] == 'REPLACED') then return bad end
 if bad and bad[1] == 'ABSENT' then check_kinds() end
 local reset = redis.call('HGET', META, 'reset_epoch') or '0'
-local newer, older = less(reset, ARGV[4]), less(ARGV[4], reset)
+local newer, older = less(reset, A.reset), less(A.reset, reset)
 local survived, any_loss = redis.call('EXISTS', META) == 1, false
 
 -- Proofs of several members add up (rule: proofs-add-up). They wait outside of the positions, which always tile.
 --   member 1  |####------------|      member 2  |----############|      both  |################|
-local PROOFS, parts = KEYS[#KEYS], cjson.decode(ARGV[7])
-local known, flat = {}, redis.call('HGETALL', PROOFS)
+local parts, known, flat = A.parts, {}, redis.call('HGETALL', K.proofs)
 for i = 1, #flat, 2 do known[flat[i]] = flat[i + 1] end
 if call.founding ~= '' and (known.founding or '') ~= '' and known.founding ~= call.founding then
   return { 'REPLACED', known.founding }
 end
-local void = known.reset and less(known.reset, ARGV[4])  -- of before a reset
+local void = known.reset and less(known.reset, A.reset)  -- of before a reset
 if void then known = {} end
-if known.reset and less(ARGV[4], known.reset) then parts = {} end
+if known.reset and less(A.reset, known.reset) then parts = {} end
 local waiting, unproven = {}, nil
 
 -- The segments of a partition, of what waits and what the caller proves; nil while a part of them is missing.
@@ -58,11 +55,11 @@ end
 
 -- One partition: the record of its topic, its stable offset, and its losses.
 local function state_of_partition(i)
-  local topic, id, count, partition, position = unpack(places[i])
-  local k = 4 * i - 19
-  local recorded, recorded_count = check_topic(redis.call('HGET', KEYS[3], topic), topic, KEYS[3])
-  local there, stable = redis.call('EXISTS', KEYS[k + 1]) == 1, redis.call('HGET', KEYS[k + 3], partition)
-  local owned = redis.call('EXISTS', KEYS[k]) == 1
+  local place, keys = A.places[i], K.partitions[i]
+  local topic, id, count, partition, position = place.topic, place.id, place.count, place.partition, place.position
+  local recorded, recorded_count = check_topic(redis.call('HGET', K.topics, topic), topic, K.topics)
+  local there, stable = redis.call('EXISTS', keys.segments) == 1, redis.call('HGET', keys.stable, partition)
+  local owned = redis.call('EXISTS', keys.owners) == 1
   -- Redis has no record of the topic. The group has not placed it yet, or Redis lost the record.
   local new_topic = not recorded
   -- The topic grew, or was created again with more partitions. The group has not placed the new partition yet.
@@ -76,24 +73,24 @@ local function state_of_partition(i)
   -- Redis has no positions. That is no loss only if the group never read the partition and the caller proves no position.
   local lost_positions = not there and (not never_read or proven)
   -- `missing`: Redis has no positions, or positions from before a reset.
-  return { topic = topic, id = id, count = count, partition = partition, position = position, k = k, recorded = recorded,
+  return { topic = topic, id = id, count = count, partition = partition, position = position, keys = keys, recorded = recorded,
     recorded_count = recorded == id and recorded_count or '0', missing = newer or not there, never_read = never_read,
     stable = stable, loss = lost_topic or lost_positions }
 end
 
-for i = 8, #ARGV do any_loss = any_loss or state_of_partition(i).loss end
+for i = 1, #A.places do any_loss = any_loss or state_of_partition(i).loss end
 if not bad and not newer and not any_loss then return reply() end
 local placed, lost_by, counts = {}, {}, {}  -- counts: of topics with new partitions, the number of the others
-for i = 8, #ARGV do
+for i = 1, #A.places do
   local p = state_of_partition(i)
-  local topic, id, count, partition, recorded, missing, k = p.topic, p.id, p.count, p.partition, p.recorded, p.missing, p.k
+  local topic, id, count, partition, recorded, missing = p.topic, p.id, p.count, p.partition, p.recorded, p.missing
   -- Redis recorded an earlier topic of this name. Proofs and its stable offset do not count; `recreate` follows later.
   local of_another = recorded and recorded ~= id and not newer
   local position = older and '-' or p.position
   -- Redis lost the positions and kept the stable offset of the same topic: all records before that offset are done.
   local stable_proves = missing and survived and not newer and not of_another and p.stable
   if stable_proves then
-    check(number(p.stable), partition .. ' of ' .. KEYS[k + 3])
+    check(number(p.stable), partition .. ' of ' .. p.keys.stable)
     if position == '-' or less(position, p.stable) then position = p.stable end
   end
   local added
@@ -103,20 +100,19 @@ for i = 8, #ARGV do
   end
   if position == '-' and missing and not added then counts[topic] = p.recorded_count end
   if position ~= '-' or added or not missing then
-    local keys = { owners = KEYS[k], segments = KEYS[k + 1], ics = KEYS[k + 2], stable = KEYS[k + 3] }
     local proof = (position == '-' or of_another) and '0' or position
     local whole = { lo = '0000000000000000', hi = '7fffffffffffffff', position = proof, ics = NOTHING }
-    placed[#placed + 1] = { keys = keys, topic = topic, id = id, count = (newer or not recorded) and count,
-      partition = partition, segments = added or (missing and { whole }) or raised(keys, { whole }) }
+    placed[#placed + 1] = { keys = p.keys, topic = topic, id = id, count = (newer or not recorded) and count,
+      partition = partition, segments = added or (missing and { whole }) or raised(p.keys, { whole }) }
   end
 end
 if unproven then
   local until_ms = known['until'] or ms(now_ms() + tonumber(call.session))
   if not next(waiting) or tonumber(until_ms) <= now_ms() then return { 'UNPROVEN', unproven } end
-  waiting['until'], waiting.reset, waiting.founding = until_ms, known.reset or ARGV[4], call.founding
-  if void then redis.call('DEL', PROOFS) end
-  for field, value in pairs(waiting) do redis.call('HSET', PROOFS, field, value) end
-  redis.call('PEXPIRE', PROOFS, ms(2 * tonumber(call.session)))
+  waiting['until'], waiting.reset, waiting.founding = until_ms, known.reset or A.reset, call.founding
+  if void then redis.call('DEL', K.proofs) end
+  for field, value in pairs(waiting) do redis.call('HSET', K.proofs, field, value) end
+  redis.call('PEXPIRE', K.proofs, ms(2 * tonumber(call.session)))
   return { 'OK', 'waits', unproven }
 end
 for _, p in ipairs(placed) do
@@ -125,29 +121,29 @@ for _, p in ipairs(placed) do
 end
 -- Redis knows all members only if it is as new as the caller knows. Else the recovery lasts for its whole session.
 local before = redis.call('HMGET', META, 'nonce', 'commit_seq')
-local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
+local last = redis.call('ZRANGE', K.leases, -1, -1, 'WITHSCORES')[2]
 local is_as_new = call.nonce ~= '' and call.nonce == before[1] and not less(before[2], call.seq)
-local heard_of = is_as_new and last and latest_members(KEYS[2], last) or NOTHING
+local heard_of = is_as_new and last and latest_members(K.leases, last) or NOTHING
 local session = longest_session()
-if group_is_pinned() then redis.call('DEL', KEYS[9]) end
-redis.call('DEL', PROOFS, KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[11])
+if group_is_pinned() then redis.call('DEL', K.assignment) end
+redis.call('DEL', K.proofs, K.leases, K.batches, K.leaving, K.applications, K.targets, K.working)
 redis.call('HDEL', META, 'unheard')
 if #heard_of > 0 then redis.call('HSET', META, 'unheard', table.concat(heard_of, ' ')) end
-redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
+redis.call('HSET', META, 'reset_epoch', newer and A.reset or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
-redis.call('HSETNX', META, 'founding', call.founding ~= '' and call.founding or ARGV[2])
-redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
+redis.call('HSETNX', META, 'founding', call.founding ~= '' and call.founding or A.nonce)
+redis.call('HSET', META, 'schema', SCHEMA, 'nonce', A.nonce, 'run_id', run_id(), 'epochs', '0',
   'recovering_until', ms(now_ms() + session), 'session_ms', ms(session), 'longest_ms', call.longest)
 if not survived then keep() end
 for _, p in ipairs(placed) do
   redis.call('DEL', p.keys.owners)
   -- New partitions are not in the record, so that `create_positions` places them.
-  if p.count then redis.call('HSET', KEYS[3], p.topic, p.id .. ' ' .. (counts[p.topic] or p.count)) end
+  if p.count then redis.call('HSET', K.topics, p.topic, p.id .. ' ' .. (counts[p.topic] or p.count)) end
   write_progress(p.keys, p.partition, p.segments)
   for _, key in ipairs({ p.keys.segments, p.keys.ics }) do expire_with_group(key) end
 end
-for growth, text in string.gmatch(ARGV[5], '([^|;]+)|([^;]+);') do redis.call('HSETNX', KEYS[10], growth, text) end
-event(KEYS[4], 'recover', ARGV[3])
-recover_policies(KEYS[12], KEYS[4], ARGV[6], survived)
-write_lost_events(KEYS[4], lost_by, 'a loss of state makes every lane epoch void')
+for i = 1, #A.growths, 2 do redis.call('HSETNX', K.growth, A.growths[i], A.growths[i + 1]) end
+event(K.events, 'recover', A.why)
+recover_policies(K.policy, K.events, A.policies, survived)
+write_lost_events(K.events, lost_by, 'a loss of state makes every lane epoch void')
 return reply()

@@ -1,18 +1,17 @@
 -- Frees the ranges of the call that are assigned to other members, if the new owner of a range works
 -- (rule: release-to-a-waiting-owner). A pinned member frees them all: no other member may ever be assigned them.
--- KEYS meta leases member events batches leaving assignment, then owners of each partition
--- ARGV[2..] "lo-hi ;..." of each partition
+-- A.ranges: "lo-hi ;..." of each partition
 -- Reply released: number of ranges | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, events, leases, ownership, pinned, prelude
-local bad = lost() or fenced(KEYS[3]) or recovering()
+-- Uses damage, events, leases, names, ownership, pinned, prelude
+local bad = lost() or fenced(K.member) or recovering()
 if bad then return bad end
-grant_grace(KEYS[2])
-local released, assigned, flat, pinned = 0, {}, redis.call('HGETALL', KEYS[7]), group_is_pinned()
+grant_grace(K.leases)
+local released, assigned, flat, pinned = 0, {}, redis.call('HGETALL', K.assignment), group_is_pinned()
 for i = 1, #flat, 2 do assigned[flat[i]] = cjson.decode(flat[i + 1]) end
 assigned[call.member] = nil
 
 local function waiting(member)
-  return redis.call('SISMEMBER', KEYS[6], member) == 0 and not takeable(KEYS[2], KEYS[5], member)
+  return redis.call('SISMEMBER', K.leaving, member) == 0 and not takeable(K.leases, K.batches, member)
 end
 
 local function cut_at_assigned_ranges(owners_key, ranges)
@@ -21,18 +20,18 @@ local function cut_at_assigned_ranges(owners_key, ranges)
   for member, topics in pairs(assigned) do
     for _, hashes in ipairs((topics[topic] or {})[partition] or {}) do
       local h = hashes_of(hashes)
-      check(h.sound, hashes .. ' of ' .. KEYS[7])
+      check(h.sound, hashes .. ' of ' .. K.assignment)
       of_members[#of_members + 1] = { lo = h.lo, hi = h.hi, member = member }
     end
   end
   return overlay(ranges, ascending(of_members))
 end
 
-local ranges = free_ranges(6, function(wanted)
+local ranges = free_ranges(function(wanted)
   local yes = wanted and (pinned or wanted.right and waiting(wanted.right.member))
   if yes then released = released + 1 end
   return yes
 end, cut_at_assigned_ranges)
-if released > 0 then event(KEYS[4], 'revoked', 'released in order', ranges_text(ranges)) end
-renew(KEYS[2])
+if released > 0 then event(K.events, 'revoked', 'released in order', ranges_text(ranges)) end
+renew(K.leases)
 return reply('released', released)

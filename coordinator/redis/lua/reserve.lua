@@ -1,10 +1,9 @@
 -- Reserves offsets x hashes of a partition for a worker, renews the reservation, or ends it (rule: ordered-commit).
 -- `ended` deletes it, with all reservations of the worker that begin in these offsets and have some of these hashes.
 -- Returns whether the worker has its turn. Drops reservations whose offsets are done in each of their hashes.
--- KEYS meta member reserved owners segments ics end
--- ARGV[2] partition, ARGV[3] worker, ARGV[4] "40-44" offsets, ARGV[5] held | parked | ended, ARGV[6] lease in ms,
---   ARGV[7] "lo-hi epoch;..." lanes: hashes that the caller no longer owns at their lane epoch do not count,
---   ARGV[8] end of the caller's batch in these lanes, "-" without a batch: then the log end is the end
+-- A.partition, A.worker, A.offsets: "40-44", A.state: held | parked | ended, A.lease_ms,
+-- A.lanes: "lo-hi epoch;..."; hashes that the caller no longer owns at their lane epoch do not count,
+-- A.reach: end of the caller's batch in these lanes, "-" without a batch: then the log end is the end
 -- Reply stable offset, turn: TURN | WAIT | ALONE | TAKEN | BEYOND | NOT_OWNED, who: "member/worker 40-44 lo-hi" or ""
 --   WAIT: `who` has a reservation that begins at a lower offset, and offsets of it before the caller's are missing
 --   ALONE: as WAIT, and the lease of `who` has ended; or the caller's own hashes miss lower offsets, and no worker has a
@@ -12,12 +11,11 @@
 --   TAKEN: `who`, of the same member, has some of it. Workers of other members cannot commit hashes of the caller
 --   BEYOND: the caller's batch does not read the offsets from `who` on
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, leases, prelude, progress
-local bad = lost() or recovering() or fenced(KEYS[2])
+-- Uses damage, leases, names, prelude, progress
+local bad = lost() or recovering() or fenced(K.member)
 if bad then return bad end
-local keys = { owners = KEYS[4], segments = KEYS[5], ics = KEYS[6] }
-local now, me, segments = now_ms(), call.member .. '/' .. ARGV[3], cut_segments(keys, NOTHING)
-if #segments == 0 then return positions_gone(keys.segments) end
+local now, me, segments = now_ms(), call.member .. '/' .. A.worker, cut_segments(K, NOTHING)
+if #segments == 0 then return positions_gone(K.segments) end
 local stable = segments[1].position
 for _, s in ipairs(segments) do stable = less(s.position, stable) and s.position or stable end
 local function turned(word, who) return reply('stable', stable, 'turn', word, 'who', who or '') end
@@ -44,24 +42,24 @@ local function rectangle(text)
     hashes[#hashes + 1] = { lo = h.lo, hi = h.hi }
     offsets = h.sound and not (last and h.lo <= last.hi) and offsets
   end
-  check(offsets, text .. ' of ' .. KEYS[3])
+  check(offsets, text .. ' of ' .. K.reserved)
   return { text = text, from = from, past = past, hashes = hashes }
 end
 
 local owned = {}
-for _, piece in ipairs(overlay(from_text(ARGV[7]), ranges_of(keys, 'owners', OWNER))) do
+for _, piece in ipairs(overlay(from_text(A.lanes), ranges_of(K, 'owners', OWNER))) do
   local epoch, member = owner(piece.right and piece.right.value)
   if member == call.member and epoch == piece.left.a then owned[#owned + 1] = { lo = piece.lo, hi = piece.hi, value = '' } end
 end
 if #owned == 0 then return turned('NOT_OWNED') end
-local words = { ARGV[4] }
+local words = { A.offsets }
 for i, r in ipairs(coalesce(owned, {})) do words[i + 1] = r.lo .. '-' .. r.hi end
 local mine = rectangle(table.concat(words, ' '))
-local reach = ARGV[8] ~= '-' and ARGV[8] or redis.call('HGET', KEYS[7], ARGV[2]) or '0'
-check(number(reach), ARGV[2] .. ' of ' .. KEYS[7])
+local reach = A.reach ~= '-' and A.reach or redis.call('HGET', K.log_end, A.partition) or '0'
+check(number(reach), A.partition .. ' of ' .. K.log_end)
 if less(reach, mine.past) and missing(mine.hashes, '0', mine.past) then return turned('BEYOND', reach) end
 
-local found, reserved = {}, redis.call('HGETALL', KEYS[3])
+local found, reserved = {}, redis.call('HGETALL', K.reserved)
 for i = 1, #reserved, 2 do
   local theirs = rectangle(reserved[i])
   theirs.worker, theirs.state, theirs.its_end, theirs.length =
@@ -71,10 +69,10 @@ end
 local taken, before, alone
 for _, theirs in ipairs(found) do
   if not theirs.worker or not missing(theirs.hashes, theirs.from, theirs.past) then
-    redis.call('HDEL', KEYS[3], theirs.text)
+    redis.call('HDEL', K.reserved, theirs.text)
   elseif theirs.worker ~= me then
     local at = cut_to(now + tonumber(theirs.length), theirs.its_end, 'a reservation', function(most)
-      redis.call('HSET', KEYS[3], theirs.text, theirs.worker .. ' ' .. theirs.state .. ' until ' .. most .. ' for ' .. theirs.length)
+      redis.call('HSET', K.reserved, theirs.text, theirs.worker .. ' ' .. theirs.state .. ' until ' .. most .. ' for ' .. theirs.length)
     end)
     local live, who = tonumber(at) >= now, theirs.worker .. ' ' .. theirs.text
     local past = less(theirs.past, mine.from) and theirs.past or mine.from
@@ -88,23 +86,23 @@ for _, theirs in ipairs(found) do
   end
 end
 
-if ARGV[5] == 'ended' then
+if A.state == 'ended' then
   for _, theirs in ipairs(found) do
     if theirs.worker == me and not less(theirs.from, mine.from) and less(theirs.from, mine.past) then
       for _, piece in ipairs(overlay(mine.hashes, theirs.hashes)) do
-        if piece.right then redis.call('HDEL', KEYS[3], theirs.text) end
+        if piece.right then redis.call('HDEL', K.reserved, theirs.text) end
       end
     end
   end
 end
 if taken then return turned('TAKEN', taken) end
 if not alone and missing(mine.hashes, '0', mine.from) then alone = '' end
-local state, lease = ARGV[5], ARGV[6]
+local state, lease = A.state, A.lease_ms
 if state == 'parked' and alone and not before then state = 'ended' end
-if ARGV[5] ~= 'ended' then
+if A.state ~= 'ended' then
   local ends = state == 'ended' and '0 for 0' or ms(now + tonumber(lease)) .. ' for ' .. lease
-  redis.call('HSET', KEYS[3], mine.text, me .. ' ' .. state .. ' until ' .. ends)
-  expire_with_group(KEYS[3])
+  redis.call('HSET', K.reserved, mine.text, me .. ' ' .. state .. ' until ' .. ends)
+  expire_with_group(K.reserved)
 end
 if before then return turned('WAIT', before) end
 return turned(alone and 'ALONE' or 'TURN', alone)

@@ -1,21 +1,19 @@
 -- Writes log ends, the time of the look in field `at`, and leader epochs. Writes nothing if the group does not exist (rule: group-expiry).
 -- Keeps a newer leader epoch, and a larger end of the same one (rule: leader-epoch-facts).
--- KEYS meta, then hashes of topics
--- ARGV[2..] JSON [field, value, ...] of each
+-- A.texts: [field, value, ...] of each hash of topics
 -- Reply {OK} alone | SCHEMA
--- Uses damage, leader_epochs, prelude
+-- Uses damage, leader_epochs, names, prelude
 if redis.call('HGET', META, 'schema') ~= SCHEMA then return other_schema() or { 'OK' } end
 check_kinds()
-for i = 2, #KEYS do
-  local kept = {}
-  local flat = cjson.decode(ARGV[i])
+for i, key in ipairs(K.hashes) do
+  local kept, flat = {}, A.texts[i]
   for j = 1, #flat, 2 do
-    if says_more(redis.call('HGET', KEYS[i], flat[j]), flat[j + 1]) then
+    if says_more(redis.call('HGET', key, flat[j]), flat[j + 1]) then
       kept[#kept + 1], kept[#kept + 2] = flat[j], flat[j + 1]
     end
   end
-  fill(KEYS[i], kept)
-  if string.find(KEYS[i], '}:end:') then redis.call('HSET', KEYS[i], 'at', ms(now_ms())) end
+  fill(key, kept)
+  if string.find(key, '}:end:') then redis.call('HSET', key, 'at', ms(now_ms())) end
 end
 expire_what_is_new()
 return { 'OK' }

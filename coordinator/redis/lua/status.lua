@@ -1,9 +1,8 @@
 -- Returns founding, reset epoch and topics of the group. Writes nothing, but may cut the end of a recovery (rule: clock-ahead).
--- KEYS meta topics
 -- Reply founding, reset epoch, topics as HGETALL | ABSENT | LOST | SCHEMA
--- Uses leases, prelude
+-- Uses leases, names, prelude
 local bad = lost()
 if bad then return bad end
 recovering()
 local m = redis.call('HMGET', META, 'founding', 'reset_epoch')
-return { 'OK', 'founding', m[1], 'reset', m[2], 'topics', redis.call('HGETALL', KEYS[2]) }
+return { 'OK', 'founding', m[1], 'reset', m[2], 'topics', redis.call('HGETALL', K.topics) }

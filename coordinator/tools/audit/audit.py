@@ -18,7 +18,6 @@ from coordinator.progress.segments import Progress
 from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import DEAD_LETTERS, GroupState
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.ports import Log
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.audit.columns import NO_ROWS, KeyColumns, NumberColumn, SinkColumns, joined
 from coordinator.tools.audit.comparison import DeadLetterOffsets, Expectation, compare
@@ -26,6 +25,7 @@ from coordinator.tools.audit.dead_letters import dead_letters
 from coordinator.tools.audit.report import Audit, PartitionAudit
 from coordinator.tools.operations.gaps import progress
 from coordinator.tools.operations.reset_plan import ChosenPartitions, partitions_of, recreated
+from coordinator.values.log import Log
 from coordinator.values.ranges import HashRange, OffsetRange
 from coordinator.values.subscription import Bounds, TopicPartition, Topics
 

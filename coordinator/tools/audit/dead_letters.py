@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from coordinator.kafka.whole_log import records
-from coordinator.redis.ports import Log
 from coordinator.tools.audit.columns import NumberColumn
 from coordinator.values.dead_letter import DeadLetter
+from coordinator.values.log import Log
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition, Topics
 

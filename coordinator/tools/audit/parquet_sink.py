@@ -22,7 +22,7 @@ from coordinator.errors import InvalidOptionError, SinkError, redacted
 from coordinator.tools.audit import file_log
 from coordinator.tools.audit.columns import UNKNOWN, NumberColumn, SinkColumns
 from coordinator.tools.audit.file_log import FOLDER, SinkFile, task_of
-from coordinator.tools.audit.sink_rows import Names, Part, columns_of, number_of, numbers_of
+from coordinator.tools.audit.sink_rows import Names, SinkPart, columns_of, number_of, numbers_of
 
 REQUIRED, OPTIONAL = ("partition", "offset"), ("topic", "batch", "query")
 FORMAT = "parquet:"
@@ -90,7 +90,7 @@ class ParquetSink:
 
         return file_log.committed(names, read) if names else None
 
-    def _part(self, file: _File, topic: str, names: Names, labels: dict[int, str]) -> Part:
+    def _part(self, file: _File, topic: str, names: Names, labels: dict[int, str]) -> SinkPart:
         table = self._table(file)
         topics = self._found(table, file, "topic")
         if isinstance(topics, str):
@@ -101,7 +101,7 @@ class ParquetSink:
         in_log = file.committed if self._found(table, file, "batch") is None else None
         if in_log:
             labels[in_log.step] = in_log.batch
-        return Part(
+        return SinkPart(
             self._numbers(table, file, "partition"),
             self._numbers(table, file, "offset"),
             np.full(len(table), in_log.step) if in_log else self._numbers(table, file, "batch", UNKNOWN),

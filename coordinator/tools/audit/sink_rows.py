@@ -17,7 +17,7 @@ Label = Callable[[int], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SinkPart:
     """Rows of one file, in their order."""
 
     partitions: NumberColumn
@@ -30,7 +30,7 @@ class Part:
         return len(self.offsets)
 
 
-def columns_of(parts: Sequence[Part], queries: Sequence[str], label: Label = str) -> Mapping[int, SinkColumns]:
+def columns_of(parts: Sequence[SinkPart], queries: Sequence[str], label: Label = str) -> Mapping[int, SinkColumns]:
     """The columns of each Kafka partition. `parts` come in the order in which a batch's rows are read."""
     parts = [p for p in parts if len(p)]
     if not parts:

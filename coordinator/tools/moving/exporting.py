@@ -6,9 +6,9 @@ from coordinator.errors import ConflictingOptionsError, GroupBusyError
 from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import GroupState
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.ports import Log
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.operations.operations import idle
+from coordinator.values.log import Log
 from coordinator.values.subscription import TopicPartition
 
 

@@ -9,10 +9,10 @@ from coordinator.progress.segments import Segment
 from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.ports import Log
 from coordinator.tools.moving.progress import DoneOffsets
 from coordinator.tools.operations.operations import existing
 from coordinator.tools.operations.refusals import operator
+from coordinator.values.log import Log
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Bounds, Topic, TopicPartition
 

@@ -1,6 +1,7 @@
 """The checkpoint of a query with `format("kafka")`: the log ends of its last finished batch.
 
 offsets/N    version, metadata, then a line for each source: {"topic": {"partition": end}}, or "-"
+             v2, of sources with names (Spark 4.3): each line begins with the name and a colon
 commits/N    batch N is finished
 """
 
@@ -15,7 +16,7 @@ from coordinator.errors.quoting import quoted
 from coordinator.tools.moving.progress import DoneOffsets
 from coordinator.values.subscription import TopicPartition
 
-_VERSION = "v1"
+_VERSION, _NAMED = "v1", "v2"
 
 
 def done(folder: Path) -> tuple[list[DoneOffsets], int | None]:
@@ -51,10 +52,12 @@ def _lines(file: Path) -> list[str]:
         version, _, *lines = file.read_text("utf-8").splitlines()
     except (OSError, ValueError) as error:
         raise CheckpointMismatchError(f"the file {file} of the checkpoint cannot be read: {error}") from None
+    if version == _NAMED:
+        return [line.partition(":")[2] for line in lines]
     if version != _VERSION:
         raise CheckpointMismatchError(
-            f"the file {file} has version {version[:20]!r}, this coop-kafka reads {_VERSION!r}",
-            "use a newer coop-kafka, or begin at a time: startingOffsetsByTimestamp",
+            f"the file {file} has version {version[:20]!r}; this coop-kafka reads v1 and v2, as Spark 4.3 does",
+            "begin at a time: startingOffsetsByTimestamp",
         )
     return lines
 

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from coordinator.redis.group_state import GroupState
-from coordinator.redis.ports import Log
+from coordinator.values.log import Log
 from coordinator.values.subscription import Pattern, TopicPartition
 
 LogEnds = dict[TopicPartition, int]

@@ -22,7 +22,6 @@ from coordinator.progress.leader_epochs import Extents, parsed
 from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import GroupState
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.ports import Log
 from coordinator.redis.positions import RedisPositions
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.operations.refusals import operator, refusal, refused
@@ -35,6 +34,7 @@ from coordinator.tools.operations.reset_plan import (
     partitions_of,
 )
 from coordinator.values import verdicts
+from coordinator.values.log import Log
 from coordinator.values.offset_spec import AtTimestamp
 from coordinator.values.subscription import Pattern, Topic, TopicPartition
 

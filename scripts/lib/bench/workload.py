@@ -23,8 +23,9 @@ from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import hash_key
-from coordinator.values.ranges import WHOLE, runs
+from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("t", 0)
@@ -152,7 +153,7 @@ class Workload:
         handed_ms = None if self.early is None else self.early * own_ms
         until = [self._until(task, start_ms) for task in tasks]
         slots_ms = tuple(self._worked(task, end, start_ms, handed_ms) for task, end in zip(tasks, until, strict=True))
-        early = ends_of((task, {TP: ((WHOLE, end),)}) for task, end in zip(tasks, until, strict=True))
+        early = ends_of((task, {TP: HashMap.of(WHOLE, end)}) for task, end in zip(tasks, until, strict=True))
         took = max(slots_ms, default=0.0)
         self.clock.now += took + own_ms
         if self.trigger_ms:  # a batch that is late is followed at once
@@ -216,5 +217,5 @@ class Workload:
 
 def coalesced(progress: Progress) -> Progress:
     """The same state in the fewest segments."""
-    alike = runs((s.hashes, (s.position, s.ics)) for s in progress.segments)
+    alike = HashMap((s.hashes, (s.position, s.ics)) for s in progress.segments).coalesced()
     return Progress(tuple(Segment(hashes, *state) for hashes, state in alike))

@@ -11,9 +11,21 @@ _OVERRULED = ("tests/coordinator/member/test_overruled_wishes.py",)
 _MIRROR = ("tests/coordinator/progress/test_mirror.py",)
 
 _BROKERS = ("tests/coordinator/kafka/test_three_brokers.py",)
+_CODES = ("tests/coordinator/kafka/test_error_codes.py",)
 _SILENT = ("tests/coordinator/member/test_silent_leaders.py",)
 
 FAULTS = (
+    Fault(
+        "a task waits for a frozen leader though another broker leads",
+        (
+            Edit(
+                "spark_coop_source/fetch/fetch.py",
+                "internals.leader_of(self._consumer, self._at) != self._looks.leader(self._tp)",
+                "False",
+            ),
+        ),
+        ("tests/spark_coop_source/task/test_brokers_away.py",),
+    ),
     Fault(
         "records are planned of a partition whose leader does not answer",
         (
@@ -36,6 +48,33 @@ FAULTS = (
         _SILENT,
     ),
     Fault(
+        "a start waits for the high watermark of a silent leader",
+        (Edit("coordinator/member/requests.py", "call(Kafka.high_watermarks_now, ", "call(Kafka.high_watermarks, "),),
+        _SILENT,
+    ),
+    Fault(
+        "a start asks silent leaders for the beginnings of logs that have positions",
+        (
+            Edit(
+                "coordinator/member/first_positions.py",
+                "if others := tuple(tp for tp in new if tp not in first):",
+                "if others := tuple(new):",
+            ),
+        ),
+        _SILENT,
+    ),
+    Fault(
+        "the beginning of a silent log is taken for its own",
+        (
+            Edit(
+                "coordinator/member/log_view.py",
+                "if log.beginnings is None and all(found[tp] is not UNSEEN for tp in silent):",
+                "if log.beginnings is None:",
+            ),
+        ),
+        _SILENT,
+    ),
+    Fault(
         "each look waits anew for a frozen leader",
         (Edit("coordinator/kafka/offsets.py", "if key in new or pending[key].is_done:", "if pending:"),),
         _BROKERS,
@@ -44,6 +83,16 @@ FAULTS = (
         "the dead coordinator of a group is asked for ever",
         (Edit("coordinator/kafka/connection.py", "            internals.forget_coordinators(session.manager)\n", ""),),
         _BROKERS,
+    ),
+    Fault(
+        "after a broken connection the same broker is asked on the same connection",
+        (Edit("coordinator/kafka/connection.py", "row_of(type(error)).anew", "row_of(type(error)) is None"),),
+        _CODES,
+    ),
+    Fault(
+        "a look ends the query at an error of a broker's own",
+        (Edit("coordinator/kafka/error_codes.py", '"UnknownError",', '"NoSuchError",'),),
+        _CODES,
     ),
     Fault(
         "a broker without topic ids makes texts that no reader takes",

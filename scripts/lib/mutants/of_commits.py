@@ -54,7 +54,7 @@ FAULTS = (
     ),
     Fault(
         "early ends of a batch bound commits of another batch",
-        (Edit(_LUA + "commit_ranges.lua", "batch[1] == ARGV[10] and batch[2] or ''", "batch[2] or ''"),),
+        (Edit(_LUA + "commit_ranges.lua", "batch[1] == A.batch and batch[2] or ''", "batch[2] or ''"),),
         _API,
     ),
     Fault(
@@ -198,7 +198,7 @@ FAULTS = (
     ),
     Fault(
         "a new log keeps the reservations of the old one",
-        (Edit(_LUA + "recreate.lua", ", KEYS[k + 6]", ""),),
+        (Edit(_LUA + "recreate.lua", ", keys.reserved", ""),),
         _ORDERED,
     ),
     Fault(
@@ -345,7 +345,7 @@ FAULTS = (
     ),
     Fault(
         "a batch that the sink skipped is committed",
-        (Edit(_LUA + "commit.lua", "if moves and ARGV[3] ~= ''", "if false and ARGV[3] ~= ''"),),
+        (Edit(_LUA + "commit.lua", "if moves and A.digest ~= ''", "if false and A.digest ~= ''"),),
         _SKIPPED,
         schedules=200,
     ),

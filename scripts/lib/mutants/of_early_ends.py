@@ -65,7 +65,7 @@ FAULTS = (
     ),
     Fault(
         "the seal of a task replaces those of other tasks",
-        (Edit("coordinator/redis/lua/seal.lua", "'seal', seal .. ARGV[3])", "'seal', ARGV[3])"),),
+        (Edit("coordinator/redis/lua/seal.lua", "'seal', seal .. A.ends)", "'seal', A.ends)"),),
         ("tests/coordinator/redis/test_store.py",),
     ),
     Fault(
@@ -93,8 +93,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/authorize.lua",
-                "local planned = ARGV[5] == '1' and (seal or not same)",
-                "local planned = ARGV[5] == '1'",
+                "local planned = A.as_planned and (seal or not same)",
+                "local planned = A.as_planned",
             ),
         ),
         ("tests/coordinator/redis/test_store.py",),

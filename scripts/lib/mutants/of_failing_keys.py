@@ -31,7 +31,7 @@ FAULTS = (
         (
             Edit(
                 _SEAL,
-                "if same and not (before[2] and string.find(';' .. seal, ';' .. ARGV[3], 1, true)) then",
+                "if same and not (before[2] and string.find(';' .. seal, ';' .. A.ends, 1, true)) then",
                 "if same then",
             ),
         ),
@@ -69,7 +69,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/forgive.lua",
-                "ARGV[i + 1] == '' or redis.call('HGET', KEYS[3], ARGV[i]) == ARGV[i + 1]",
+                "value == '' or redis.call('HGET', K.records, field) == value",
                 "true",
             ),
         ),

@@ -30,8 +30,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/recover.lua",
-                "call.founding ~= '' and call.founding or ARGV[2]",
-                "ARGV[2]",
+                "call.founding ~= '' and call.founding or A.nonce",
+                "A.nonce",
             ),
         ),
         _SCRIPTS,
@@ -75,8 +75,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/first_positions.py",
-                "{**earliest, **proofs.positions, **stable}",
-                "{**earliest, **stable}",
+                "first = {**proofs.positions, **stable}",
+                "first = {**stable}",
             ),
         ),
         _PROOFS,
@@ -105,7 +105,13 @@ FAULTS = (
     ),
     Fault(
         "a group is created while proofs wait",
-        (Edit("coordinator/redis/positions.py", "*per_partition, k.proofs]", "*per_partition, k.chosen]"),),
+        (
+            Edit(
+                "coordinator/redis/position_verbs.py",
+                "growth proofs",
+                "growth proofs=chosen",
+            ),
+        ),
         _ADDED,
     ),
     Fault(

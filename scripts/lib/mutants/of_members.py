@@ -18,7 +18,7 @@ _OF_SERVICE = ("tests/coordinator/member/test_service.py",)
 FAULTS = (
     Fault(
         "the clock of a batch runs on after all its tasks have ended",
-        (Edit("coordinator/redis/lua/heartbeat.lua", "  redis.call('ZREM', KEYS[4], call.member)\n", ""),),
+        (Edit("coordinator/redis/lua/heartbeat.lua", "  redis.call('ZREM', K.batches, call.member)\n", ""),),
         _LONG,
     ),
     Fault(
@@ -26,8 +26,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/heartbeat.lua",
-                "redis.call('ZADD', KEYS[4], 'NX', ",
-                "redis.call('ZADD', KEYS[4], ",
+                "redis.call('ZADD', K.batches, 'NX', ",
+                "redis.call('ZADD', K.batches, ",
             ),
         ),
         _MEMBERSHIP,
@@ -98,7 +98,13 @@ FAULTS = (
     ),
     Fault(
         "a recovery forgets whose ranges are in long batches",
-        (Edit(_RECOVER, "if group_is_pinned() then redis.call('DEL', KEYS[9]) end\n", "redis.call('DEL', KEYS[9])\n"),),
+        (
+            Edit(
+                _RECOVER,
+                "if group_is_pinned() then redis.call('DEL', K.assignment) end\n",
+                "redis.call('DEL', K.assignment)\n",
+            ),
+        ),
         _LONG,
     ),
     Fault(
@@ -178,7 +184,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/acquire.lua",
-                "member ~= call.member and takeable(KEYS[2], KEYS[6], member)",
+                "member ~= call.member and takeable(K.leases, K.batches, member)",
                 "member ~= call.member",
             ),
         ),
@@ -186,12 +192,12 @@ FAULTS = (
     ),
     Fault(
         "a release renews the lease for its member only",
-        (Edit("coordinator/redis/lua/release.lua", "renew(KEYS[2])\nreturn", "return"),),
+        (Edit("coordinator/redis/lua/release.lua", "renew(K.leases)\nreturn", "return"),),
         _MEMBERSHIP,
     ),
     Fault(
         "a recovery leaves the slices that living members have begun",
-        (Edit("coordinator/redis/lua/recover.lua", "KEYS[8], KEYS[11])", "KEYS[8])"),),
+        (Edit("coordinator/redis/lua/recover.lua", "K.targets, K.working)", "K.targets)"),),
         ("tests/coordinator/redis/test_poison.py",),
     ),
     Fault(
@@ -215,7 +221,7 @@ FAULTS = (
             Edit(
                 "coordinator/redis/lua/authorize.lua",
                 "and epoch == piece.left.a then",
-                "and epoch == piece.left.a and tonumber(redis.call('ZSCORE', KEYS[2], member) or 0) >= now_ms() then",
+                "and epoch == piece.left.a and tonumber(redis.call('ZSCORE', K.leases, member) or 0) >= now_ms() then",
             ),
         ),
         schedules=300,
@@ -226,14 +232,14 @@ FAULTS = (
             Edit(
                 "coordinator/redis/lua/commit.lua",
                 "and epoch == piece.left.a then",
-                "and epoch == piece.left.a and not takeable(KEYS[2], KEYS[5], member) then",
+                "and epoch == piece.left.a and not takeable(K.leases, K.batches, member) then",
             ),
         ),
         _STORE,
     ),
     Fault(
         "others wait for the whole lease of a member that left in a batch",
-        (Edit(_LEAVE, "if wait ~= '' and its_end then", "if false then"),),
+        (Edit(_LEAVE, "if A.within_ms and its_end then", "if false then"),),
         _MEMBERSHIP,
     ),
     Fault(
@@ -249,7 +255,7 @@ FAULTS = (
     ),
     Fault(
         "a polite end leaves evidence against its slices",
-        (Edit(_LEAVE, "redis.call('HDEL', KEYS[9], call.member)\n", ""),),
+        (Edit(_LEAVE, "redis.call('HDEL', K.working, call.member)\n", ""),),
         _MEMBERSHIP,
     ),
     Fault(
@@ -332,7 +338,7 @@ FAULTS = (
     ),
     Fault(
         "an assignment for members that are gone is recorded",
-        (Edit("coordinator/redis/lua/assign.lua", "if now_due ~= ARGV[2] or", "if"),),
+        (Edit("coordinator/redis/lua/assign.lua", "if now_due ~= A.occasion or", "if"),),
         _MEMBERSHIP,
     ),
     Fault(
@@ -360,7 +366,7 @@ FAULTS = (
     ),
     Fault(
         "no event names a broken assignor",
-        (Edit("coordinator/redis/lua/assign.lua", "if ARGV[4] == '' then", "if true then"),),
+        (Edit("coordinator/redis/lua/assign.lua", "if A.failure == '' then", "if true then"),),
         ("tests/coordinator/member/test_broken_assignors.py",),
     ),
     Fault(
@@ -480,7 +486,7 @@ FAULTS = (
     ),
     Fault(
         "an earlier life that wakes up at another nonce fences its replacement",
-        (Edit("coordinator/redis/lua/join.lua", "and not less(latest, ARGV[10]) then", "and false then"),),
+        (Edit("coordinator/redis/lua/join.lua", "and not less(latest, A.joined_at) then", "and false then"),),
         ("tests/coordinator/redis/test_membership.py",),
     ),
     Fault(

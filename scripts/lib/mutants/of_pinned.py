@@ -32,7 +32,7 @@ FAULTS = (
     ),
     Fault(
         "the assignment outlives the change to pinned members",
-        (Edit(_JOIN, "  redis.call('DEL', KEYS[11])\n", ""),),
+        (Edit(_JOIN, "  redis.call('DEL', K.assignment)\n", ""),),
         _STORE,
     ),
     Fault(
@@ -42,7 +42,7 @@ FAULTS = (
     ),
     Fault(
         "a new life joins while the group recovers",
-        (Edit(_JOIN, "if ARGV[2] == '' and recovering() then", "if false then"),),
+        (Edit(_JOIN, "if A.joined_nonce == '' and recovering() then", "if false then"),),
         (*_STORE, "tests/coordinator/redis/test_recovery.py"),
     ),
     Fault(
@@ -50,8 +50,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/acquire.lua",
-                "lost() or fenced(KEYS[3]) or recovering()",
-                "lost() or recovering() or fenced(KEYS[3])",
+                "lost() or fenced(K.member) or recovering()",
+                "lost() or recovering() or fenced(K.member)",
             ),
         ),
         ("tests/coordinator/redis/test_recovery.py",),
@@ -105,7 +105,13 @@ FAULTS = (
     ),
     Fault(
         "AvailableNow waits for hashes that a pinned member does not name",
-        (Edit("coordinator/redis/lua/finish.lua", "named == '' and segments or", "true and segments or"),),
+        (
+            Edit(
+                "coordinator/redis/lua/finish.lua",
+                "of.hashes and within(segments, from_text(of.hashes)) or segments",
+                "segments",
+            ),
+        ),
         _STORE,
     ),
     Fault(
@@ -141,7 +147,7 @@ FAULTS = (
     ),
     Fault(
         "a recovery refuses partitions of which its member knows nothing",
-        (Edit("coordinator/redis/positions.py", "max(count[tp.topic], tp.partition + 1)", "count[tp.topic]"),),
+        (Edit("coordinator/redis/position_verbs.py", "max(count[tp.topic], tp.partition + 1)", "count[tp.topic]"),),
         ("tests/coordinator/redis/test_recovery.py",),
     ),
     Fault(

@@ -59,7 +59,7 @@ FAULTS = (
     ),
     Fault(
         "policies that nothing proves count as allowed",
-        (Edit(_SHARED, "if proven == '-' and", "if false and"),),
+        (Edit(_SHARED, "if not proven and", "if false and"),),
         ("tests/coordinator/redis/test_recovery.py",),
     ),
     Fault(

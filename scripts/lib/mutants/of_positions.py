@@ -28,11 +28,7 @@ FAULTS = (
     Fault("a log end that stays low is never believed", (Edit(_LOW_ENDS, _BELIEVED, "believed=False"),), _LOW),
     Fault(
         "an open transaction is taken for a cut log",
-        (
-            Edit(
-                _LOW_ENDS, "for tp in (tp for tp, offset in wanted.items() if marks[tp] < offset):", "for tp in wanted:"
-            ),
-        ),
+        (Edit(_LOW_ENDS, "for tp in (tp for tp, mark in marks.items() if mark < wanted[tp]):", "for tp in marks:"),),
         _LOW,
     ),
     Fault(
@@ -80,9 +76,9 @@ FAULTS = (
         "a task takes an open transaction for a cut log",
         (
             Edit(
-                "spark_coop_source/fetch/fetch.py",
-                'everything = {**self._settings.kafka, "isolation_level": "read_uncommitted"}',
-                "everything = dict(self._settings.kafka)",
+                "spark_coop_source/fetch/looks.py",
+                'everything = {**kafka, "isolation_level": "read_uncommitted"}',
+                "everything = dict(kafka)",
             ),
         ),
         ("tests/spark_coop_source/fetch/test_lost_records.py",),
@@ -273,8 +269,8 @@ FAULTS = (
     ),
     Fault(
         "the rest of a lane begins one hash too late",
-        (Edit("coordinator/progress/ownership.py", "        lo = c.hi + 1\n", "        lo = c.hi + 2\n"),),
-        ("tests/coordinator/progress/test_ownership.py",),
+        (Edit("coordinator/values/hash_map.py", "        lo = c.hi + 1\n", "        lo = c.hi + 2\n"),),
+        ("tests/coordinator/values/test_hash_map.py",),
     ),
     Fault(
         "no check detects a hole among the segments",
@@ -291,7 +287,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/claim.lua",
-                "return epoch == '-' or not has_newer_leader_epoch(stored, epoch, ARGV[2], id)",
+                "return epoch == '-' or not has_newer_leader_epoch(stored, epoch, A.reset, id)",
                 "return true",
             ),
         ),
@@ -304,7 +300,7 @@ FAULTS = (
     ),
     Fault(
         "positions of a cut log are written without its leader epoch",
-        (Edit("coordinator/redis/lua/recreate.lua", "if extents[i - 2] ~= '' and ", "if false and "),),
+        (Edit("coordinator/redis/lua/recreate.lua", "if extent ~= '' and ", "if false and "),),
         _CUT_LOGS,
     ),
     Fault(

@@ -33,8 +33,19 @@ FAULTS = (
     ),
     Fault(
         "after a failover the client keeps its connections, which lead to the former primary",
-        (Edit(_CLIENT, "used, self._redis = self._redis, None", "used = None"),),
+        (Edit(_CLIENT, "used, self._redis, self._scripts = self._redis, None, {}", "used = None"),),
         ("tests/coordinator/member/test_one_address.py",),
+    ),
+    Fault(
+        "after an outage the client keeps the scripts of the client before, and with them its connections",
+        (
+            Edit(
+                _CLIENT,
+                "used, self._redis, self._scripts = self._redis, None, {}",
+                "used, self._redis = self._redis, None",
+            ),
+        ),
+        ("tests/coordinator/redis/test_client.py",),
     ),
     Fault(
         "a server that lacks replicas has the generic text",

@@ -4,6 +4,7 @@ from mutants.fault import Edit, Fault
 
 _PURE, _REDIS = "coordinator/assignment/replica_sets.py", "coordinator/redis/replica_sets.py"
 _SERVICE = "coordinator/member/service.py"
+_SESSION = "spark_coop_source/driver/redundant_session.py"
 _RULES = ("tests/coordinator/assignment/test_replica_sets.py",)
 _STORE = ("tests/coordinator/redis/test_replica_sets.py",)
 
@@ -30,6 +31,11 @@ FAULTS = (
         "members whose lease has ended count",
         (Edit(_REDIS, "if end >= state.now_ms]", "if end]"),),
         _STORE,
+    ),
+    Fault(
+        "the replay of a first batch stays in the set that its process has chosen",
+        (Edit(_SESSION, "and offset.group != self._set:", "and self._session is None:"),),
+        ("tests/spark_coop_source/driver/test_redundant_session.py",),
     ),
     Fault(
         "a member that moves does not commit",

@@ -25,7 +25,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/claim.lua",
-                "if redis.call('HGET', META, 'reset_epoch') ~= ARGV[2] then return reply() end",
+                "if redis.call('HGET', META, 'reset_epoch') ~= A.reset then return reply() end",
                 "",
             ),
         ),
@@ -54,7 +54,7 @@ FAULTS = (
     ),
     Fault(
         "a reset keeps individual commits",
-        (Edit("coordinator/redis/lua/reset.lua", "    redis.call('DEL', KEYS[k + 2], KEYS[k + 3])\n", ""),),
+        (Edit("coordinator/redis/lua/reset.lua", "    redis.call('DEL', keys.ics, keys.reserved)\n", ""),),
         _SCRIPTS,
     ),
 )

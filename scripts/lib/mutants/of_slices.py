@@ -79,12 +79,12 @@ FAULTS = (
     ),
     Fault(
         "a change of the ordering keeps lane epochs",
-        (Edit("coordinator/redis/lua/join.lua", "'nonce', ARGV[8], 'epochs', '0')", "'epochs', '0')"),),
+        (Edit("coordinator/redis/lua/join.lua", "'nonce', A.next_nonce, 'epochs', '0')", "'epochs', '0')"),),
         _TESTS,
     ),
     Fault(
         "a cut log keeps its slices",
-        (Edit("coordinator/redis/lua/recreate.lua", ", handed_key(KEYS[k]))", ")"),),
+        (Edit("coordinator/redis/lua/recreate.lua", ", handed_key(keys.owners))", ")"),),
         _TESTS,
     ),
     Fault(

@@ -187,7 +187,7 @@ FAULTS = (
     ),
     Fault(
         "strikes of a topic hold for a new topic of that name",
-        (Edit(_STRIKES, "if position ~= '-' and known and known ~= id then", "if false then"),),
+        (Edit(_STRIKES, "if p.position ~= '-' and known and known ~= p.id then", "if false then"),),
         ("tests/coordinator/redis/test_recovery.py",),
     ),
     Fault(

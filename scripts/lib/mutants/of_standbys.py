@@ -57,7 +57,7 @@ FAULTS = (
     ),
     Fault(
         "a member that left keeps its role",
-        (Edit(_LEAVE, "redis.call('HDEL', KEYS[8], call.member)\n", ""),),
+        (Edit(_LEAVE, "redis.call('HDEL', K.standbys, call.member)\n", ""),),
         _STORE,
     ),
     Fault(
@@ -72,7 +72,7 @@ FAULTS = (
     ),
     Fault(
         "a drained member takes its own place over",
-        (Edit(_DRAIN, "  redis.call('HDEL', KEYS[6], member)\n", ""),),
+        (Edit(_DRAIN, "  redis.call('HDEL', K.assignment, member)\n", ""),),
         _DRAINED,
     ),
     Fault(

@@ -28,21 +28,13 @@ Java's names, with the prefix `kafka.`.
 """
 
 
-_FORMER = """
-## Former names
-
-These names have the same meaning as the new ones. A query that sets both names of an option fails.
-
-"""
-
 OPTIONS = tuple(OPTION_OF[field] for fields in MEANINGS.values() for field in fields)
 """All options but `kafka.*`, in the order of the page."""
 
 
 def markdown() -> str:
     """The whole page."""
-    former = table(("former name", "option"), ((f"`{o.former}`", f"`{o.name}`") for o in OPTIONS if o.former))
-    return "".join([_HEAD, *(_section(section) for section in Section), _KAFKA, *_kafka(), _FORMER, former])
+    return "".join([_HEAD, *(_section(section) for section in Section), _KAFKA, *_kafka()])
 
 
 def _section(section: Section) -> str:

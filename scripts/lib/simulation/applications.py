@@ -1,5 +1,6 @@
 """The applications of the group: their checkpoints, the drivers on these, and the ends of drivers."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -15,6 +16,7 @@ from simulation.checkpoint import Checkpoint
 from simulation.driver import Driver
 from simulation.failing import LONGEST_DELAY_MS
 from simulation.pins import Pinned
+from simulation.redundancy import RedundantDriver
 from simulation.retired import RETENTION_MS
 from simulation.wishes import ASSIGNORS, EXCLUSIVE, Broken, Wishes
 from simulation.work import Work
@@ -31,6 +33,7 @@ class Applications:
     def __init__(self, world: World) -> None:
         self.world, self.work = world, Work(world)
         self.drivers: list[Driver] = []
+        self._running: list[Driver] = []
         self._times = Random(f"{world.group} times")  # noqa: S311 - other schedules stay as they were
         self._sessions = Random(f"{world.group} sessions")  # noqa: S311 - likewise
         self._topics = Random(f"{world.group} topics")  # noqa: S311 - likewise
@@ -46,7 +49,8 @@ class Applications:
     @property
     def running(self) -> list[Driver]:
         """The drivers that have not ended."""
-        return [d for d in self.drivers if d.running]
+        self._running = [d for d in self._running if d.running]
+        return self._running
 
     def new_checkpoint(self) -> Checkpoint:
         """The empty checkpoint of a new application."""
@@ -105,15 +109,18 @@ class Applications:
         self.world.server.seen["assigned"] += checkpoint.assigned
         standby = self.world.standbys.drawn(ends_by_itself=wishes.available_now)
         settings, name = replace(self._settings(wishes, checkpoint), standby=standby), f"d{len(self.drivers)}"
-        self.drivers.append(Driver(self.world, self.work, name, checkpoint, wishes, settings))
+        made = RedundantDriver if self.world.redundant else Driver
+        self.drivers.append(made(self.world, self.work, name, checkpoint, wishes, settings))
+        self._running.append(self.drivers[-1])
         self.world.started.append(wishes)
         pinned = f", pinned to {' '.join(map(str, checkpoint.pinned))}" if checkpoint.pinned else ""
         filtered = f", filter {checkpoint.filter.text or 'none'}" if self.world.filters else ""
         self.drivers[-1].trace(f"starts: {wishes}{pinned}{filtered}{', standby' if standby else ''}")
 
     def short(self) -> bool:
-        """Whether a driver is missing: there is none, or nobody names a part of the cut, or reads a topic."""
-        return not self.running or bool(self.world.pins.unread(self._named())) or bool(self._unread_topics())
+        """Whether a driver is missing: of a set, or nobody names a part of the cut, or reads a topic."""
+        too_few = len(self.running) < len(self.world.sets)
+        return too_few or bool(self.world.pins.unread(self._named())) or bool(self._unread_topics())
 
     def next_checkpoint(self) -> Checkpoint:
         """The checkpoint of the next driver at the quiet end: one that reads what nobody reads."""
@@ -167,10 +174,18 @@ class Applications:
                 self.world.scheduler.kill(actor)
         self.orphan(driver)
 
-    def _watch(self, state: State) -> None:
-        check(state)
-        self.world.server.seen["waits for the filter"] += isinstance(state.life.verdict, OtherFilter)
-        self.world.server.seen["held"] += isinstance(state.life.verdict, Held)
+    def _watching(self) -> Callable[[State], None]:
+        """Checks the states of one member, one after the other."""
+        before: State | None = None
+
+        def watch(state: State) -> None:
+            nonlocal before
+            check(state, before)
+            before = state
+            self.world.server.seen["waits for the filter"] += isinstance(state.life.verdict, OtherFilter)
+            self.world.server.seen["held"] += isinstance(state.life.verdict, Held)
+
+        return watch
 
     def _assignors(self, wishes: Wishes) -> tuple[Assignor, ...]:
         if self.world.joined:
@@ -181,7 +196,7 @@ class Applications:
         """The settings of a driver, after its operator read the error of the last driver on this checkpoint."""
         return GroupSettings(
             self.world.group,
-            watch=self._watch,
+            watch=self._watching(),
             session_ms=self._sessions.choice(self.world.sessions),
             longest_ms=self._longest_ms,
             batch_budget_ms=wishes.batch_budget_ms,

@@ -13,24 +13,25 @@ from simulation.promises import Attempt
 from simulation.sink import Violation
 from simulation.tasks import Ending, Task
 from simulation.work import Work
+from simulation.world import World
 
 
 class Batch:
     """The batch of number `n`, which ends at `end`."""
 
-    def __init__(self, driver: Process, work: Work, n: int, end: StreamOffset) -> None:
+    def __init__(self, driver: Process, work: Work, world: World, n: int, end: StreamOffset) -> None:
         self._driver, self._work, self._end = driver, work, end
-        self._world, self._checkpoint = driver.world, driver.checkpoint
+        self._world, self._checkpoint = world, driver.checkpoint
         self._id = (driver.checkpoint.name, n)
         self._attempt = driver.checkpoint.attempts.setdefault(n, Attempt())
-        self._attempt.lives = self._attempt.lives or dict(driver.world.kafka.lives)
+        self._attempt.lives = self._attempt.lives or dict(world.kafka.lives)
 
     def run(self) -> bool:
         """Run it; whether it is in the sink. Else the driver has ended."""
         driver, world, end = self._driver, self._world, self._end
         asked_at = len(world.invariants.states) - 1
         readable, packed = self._authorize()
-        if driver.wishes.initial_calls > 1 and driver.service.tasks(end) != packed:
+        if driver.wishes.initial_calls > 1 and driver.query.tasks(end) != packed:
             raise Violation(f"PARTITIONS: two answers for batch {self._id[1]}")
         read = [[(s, self._read(s)) for s in slices] for slices in packed]
         self._check_read(readable, [r for slices in read for _, of_slice in slices for r in of_slice], asked_at)
@@ -61,7 +62,7 @@ class Batch:
         driver, end = self._driver, self._end
         before = self._world.invariants.state
         with driver.jvm.calling():
-            packed = driver.service.tasks(end)
+            packed = tuple(driver.query.tasks(end))
         batch = driver.service.state.batch
         readable = narrowed(end, (batch and batch.readable) or {})
         promises.reads_what_is_owned(end, readable, before, self._world.invariants.state)

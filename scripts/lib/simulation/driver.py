@@ -36,12 +36,15 @@ class Driver(Process):
     ) -> None:
         super().__init__(world, name, checkpoint, wishes, settings)
         self._work = work
-        self.line.ran = self._ran
-        self._has_joined = False
-        self._resets = world.invariants.reset
         self._planned: list[str] = []  # the offsets in the offset log at its start
-        self._planned_since, self._asked_ms, self._cuts = len(world.invariants.states) - 1, 0, 0
-        self._asked_at_redis_ms = 0  # Redis TIME
+        self._asked_ms = 0
+
+    def _serve(self, world: World) -> None:
+        super()._serve(world)
+        self.line.ran = self._ran
+        self._has_joined, self._cuts = False, 0
+        self._resets = world.invariants.reset
+        self._planned_since, self._asked_at_redis_ms = len(world.invariants.states) - 1, world.server.now_ms  # its TIME
         self._ended_at = world.invariants.state  # the state when AvailableNow was last checked
         self._looked: tuple[str, set[str]] = "", set()  # its role and lane epochs at its last look
 
@@ -52,7 +55,7 @@ class Driver(Process):
         if self.wishes.available_now:
             self.open()
             with self.jvm.calling():
-                self.service.set_targets()
+                self.query.set_targets()
         if not self._planned:
             self._initial()
         elif replays and not self._batch(len(self._planned) - 1):
@@ -149,7 +152,7 @@ class Driver(Process):
         standbys, state = self.world.standbys, self.world.invariants.state
         epochs = {epoch for owners in state.owners.values() for _, epoch, member in owners if member == self.member}
         if verb == "look":
-            standbys.looked(self.world.server.now_ms)
+            standbys.looked(self.world.invariants.members, len(state.assignment), self.world.server.now_ms)
             self._looked = standbys.role(self.member), epochs
         elif self._looked[0] == STANDBY and (gained := epochs - self._looked[1]):
             raise Violation(f"STANDBY: {self.name} acquires ranges at {sorted(gained)}")
@@ -172,7 +175,7 @@ class Driver(Process):
         self.creating = True
         for _ in range(self.wishes.initial_calls):
             with self.jvm.calling():
-                self.service.first_positions()
+                self.query.first_positions()
         self.creating = False
 
     def _latest(self, start: str) -> str | None:
@@ -180,7 +183,7 @@ class Driver(Process):
         self._planned_since, self._asked_ms = len(self.world.invariants.states) - 1, self.world.scheduler.now_ms
         self._asked_at_redis_ms = self.world.server.now_ms
         with self.jvm.calling():
-            end = self.service.next_offset(offset_of(start), self.wishes.limits)
+            end = self.query.next_offset(offset_of(start), self.wishes.limits)
         return None if end is None or text_of(end) == start else text_of(end)
 
     def _check_plan(self, end: StreamOffset, planned: list[Record]) -> None:
@@ -208,8 +211,13 @@ class Driver(Process):
         if n == 0:
             self._initial()
         self.open()
-        batch = Batch(self, self._work, n, offset_of(self._planned[n]))
+        end = offset_of(self._planned[n])
+        batch = Batch(self, self._work, self._world_of(end), n, end)
         return (self._skipped(n) or batch.run()) and self._log_commit(n)
+
+    def _world_of(self, end: StreamOffset) -> World:
+        """The group in which a batch was planned."""
+        return self.world
 
     def _log_commit(self, n: int) -> bool:
         """Write batch `n` to the commit log; whether the query goes on."""
@@ -223,7 +231,7 @@ class Driver(Process):
 
     def _skipped(self, n: int) -> bool:
         """Whether the sink has batch `n` already, of this or another checkpoint: then Spark requests no partitions."""
-        ck, world = self.checkpoint, self.world
+        ck, world = self.checkpoint, self._world_of(offset_of(self._planned[n]))
         if not (n < ck.taken or world.sink.skips(ck.name, n)):
             return False
         self.trace(f"the sink has batch {n} already")

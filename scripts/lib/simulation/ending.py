@@ -14,7 +14,8 @@ _MOST_HELD_UP = 6  # in a batch, its replay and a trial; again if no report of i
 def quietly(world: World, apps: Applications) -> None:
     """Run the rest of a schedule; raises `Violation` if a record is missing, or the schedule does not come to rest."""
     _calm(world, apps)
-    if apps.work.endless or apps.work.failing or world.invariants.state.strikes or world.invariants.state.failing:
+    states = [each.invariants.state for each in world.sets]
+    if apps.work.endless or apps.work.failing or any(state.strikes or state.failing for state in states):
         _park(world, apps)
     _arrive(world, apps)
     if world.chance(0.4):
@@ -26,10 +27,11 @@ def _calm(world: World, apps: Applications) -> None:
     world.trace("--- quiet")
     apps.work.slow.clear()
     world.brokers.recover()
-    apps.quiet, world.server.unreliable, world.server.away_until_ms = True, 0.0, 0
-    world.kafka.mirror = ""
-    while world.server.ghosts:
-        world.server.run_ghost()
+    apps.quiet = True
+    for each in world.sets:
+        each.server.unreliable, each.server.away_until_ms, each.kafka.mirror = 0.0, 0, ""
+        while each.server.ghosts:
+            each.server.run_ghost()
     for actor in world.scheduler.actors:
         actor.wakes_at = min(actor.wakes_at, world.scheduler.now_ms + SESSION_MS)
     world.produce(2 * len(world.kafka.logs), 2 * MOST_RECORDS)
@@ -45,13 +47,15 @@ def _calm(world: World, apps: Applications) -> None:
 def _park(world: World, apps: Applications) -> None:
     """An endless record is parked after some drivers hung on it. All else arrives; then the record is released."""
     world.trace("--- endless")
-    policies.allow_all(world)
+    for each in world.sets:
+        policies.allow_all(each)
     apps.work.held_up.clear()
     free_at_ms = 0
     for _ in range(_QUIET_STEPS):
-        if _all_but_parked(world, apps):
+        if all(_all_but_parked(each, apps) for each in world.sets):
             break
-        policies.allow_again(world)
+        for each in world.sets:
+            policies.allow_again(each)
         free_at_ms = _supervise(world, apps, free_at_ms)
         world.scheduler.step()
     else:
@@ -62,7 +66,8 @@ def _park(world: World, apps: Applications) -> None:
         if times > _MOST_HELD_UP:
             raise Violation(f"WALK: {record} has held up {times} drivers, one after the other")
     world.trace("--- released")
-    operating.release(world, apps.work, healed=True)
+    for each in world.sets:
+        operating.release(each, apps.work, healed=True)
 
 
 def _supervise(world: World, apps: Applications, free_at_ms: int) -> int:
@@ -78,8 +83,9 @@ def _supervise(world: World, apps: Applications, free_at_ms: int) -> int:
             free_at_ms = now_ms + 2 * world.longest_session_ms
     if apps.short() or (len(apps.running) < 2 and now_ms >= free_at_ms):
         apps.start(apps.next_checkpoint())
-    if any(s.parked for s in world.invariants.state.strikes):
-        operating.release(world, apps.work, healed=False, keys=False)
+    for each in world.sets:
+        if any(s.parked for s in each.invariants.state.strikes):
+            operating.release(each, apps.work, healed=False, keys=False)
     return free_at_ms
 
 
@@ -107,24 +113,27 @@ def _arrive(world: World, apps: Applications) -> None:
     for _ in range(_QUIET_STEPS):
         if apps.short():
             apps.start(apps.next_checkpoint())
-        if _arrived(world, apps):
+        if all(_arrived(each, apps) for each in world.sets):
             break
         if world.pins or world.without_order:
             policies.allow_again(world)
-        if any(s.parked for s in world.invariants.state.strikes) or world.invariants.state.parked_keys:
-            operating.release(world, apps.work, healed=True)  # a hung driver that was reported late
+        for each in world.sets:
+            if any(s.parked for s in each.invariants.state.strikes) or each.invariants.state.parked_keys:
+                operating.release(each, apps.work, healed=True)  # a hung driver that was reported late
         world.scheduler.step()
     else:
         state = world.invariants.state
         raise Violation(f"STUCK: nothing arrives; positions {state.segments}, owners {state.owners}, {state.failing}")
-    _all_in_sink(world)
+    for each in world.sets:
+        _all_in_sink(each)
 
 
 def _arrived(world: World, apps: Applications) -> bool:
     state = world.invariants.state
     ending = any(d.wishes.available_now for d in apps.running)
     arrived = state.at(world.kafka.ends()) and state.run_id != "0"
-    settled = world.without_order or state.settled(d.member for d in apps.running if not d.spare)
+    members = [d for d in apps.running if d.world is world and not d.spare]
+    settled = world.without_order or state.settled(d.member for d in members)
     return arrived and not ending and not world.writing() and settled and not state.failing
 
 

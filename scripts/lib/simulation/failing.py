@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord, Failures
+from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
 from simulation.kafka import Record
@@ -60,7 +61,7 @@ class Deferring:
         for (tp, key_hash), offset in sorted(self.stopped.items()):
             before = found.get(tp, [(WHOLE, planned[tp])])
             found[tp] = [piece for hashes, end in before for piece in _lowered(hashes, end, key_hash, offset)]
-        return {tp: tuple(of_tp) for tp, of_tp in found.items()}
+        return {tp: HashMap(of_tp) for tp, of_tp in found.items()}
 
 
 def _lowered(hashes: HashRange, end: int, key_hash: int, offset: int) -> Iterable[tuple[HashRange, int]]:

@@ -9,6 +9,7 @@ from simulation import operating, policies
 from simulation.applications import Applications
 from simulation.checkpoint import Checkpoint
 from simulation.driver import Driver
+from simulation.producers import LEARN_MS, SECONDS_MS
 from simulation.wishes import drawn_cutting, widened
 from simulation.world import MOST_RECORDS, SESSION_MS, World
 
@@ -101,6 +102,18 @@ def losing_in_batches(mixture: Mixture) -> Mixture:
     return {**mixture, _slow_key: 20, lost_in_a_batch: 40}
 
 
+def growing(mixture: Mixture) -> Mixture:
+    """The same, with topics that grow, also while no query looks."""
+    return {**mixture, _grow: 20, grow_unseen: 20, _produce: 30}
+
+
+def redundant(mixture: Mixture) -> Mixture:
+    """The same for replica sets: more drivers that start, and nothing that an operator does to one set."""
+    never = {_grow, grow_unseen, _policy, _endless_record, _failing_record, _operator_releases, _clock_jump, _copy}
+    never |= {_operator_resets, _operator_is_killed, _restore_redis, operator_deletes}
+    return {fault: weight for fault, weight in mixture.items() if fault not in never} | {_start: 60}
+
+
 def draining(mixture: Mixture) -> Mixture:
     """The same, with an operator who drains members."""
     return {**mixture, operator_drains: 30}
@@ -108,7 +121,7 @@ def draining(mixture: Mixture) -> Mixture:
 
 def without_growth(mixture: Mixture) -> Mixture:
     """The same without growths: a pinned member does not read new partitions, and joined topics must not grow apart."""
-    return {fault: weight for fault, weight in mixture.items() if fault is not _grow}
+    return {fault: weight for fault, weight in mixture.items() if fault not in (_grow, grow_unseen)}
 
 
 def _crash(world: World, apps: Applications) -> None:
@@ -209,6 +222,16 @@ def _grow(world: World, apps: Applications) -> None:
     if wanted <= MOST_PARTITIONS:
         world.trace(f"the topic grows to {wanted} partitions")
         world.producers.grow(wanted, world.scheduler.now_ms)
+
+
+def grow_unseen(world: World, apps: Applications) -> None:
+    """All queries are lost, and the topic grows twice, soon or late. Producers write between and after."""
+    for driver in apps.running:
+        apps.kill(driver)
+    for _ in range(2):
+        _grow(world, apps)
+        world.scheduler.now_ms += world.random.choice((0, LEARN_MS, 2 * SECONDS_MS))
+        world.produce(world.random.randint(2, 8), MOST_RECORDS)
 
 
 def _resplit(world: World, apps: Applications) -> None:
@@ -402,8 +425,9 @@ def _entry_lost(world: World, apps: Applications) -> None:
         driver = world.random.choice(apps.running)
 
         def forget() -> None:
+            server = driver.world.server
             world.trace(f"the entry of {driver.member} is deleted")
-            world.server.raw.delete(world.server.keys.member(driver.member))
+            server.raw.delete(server.keys.member(driver.member))
             apps.kill(driver)
 
         driver.line.doom = "the sink", forget

@@ -18,7 +18,7 @@ from coordinator.values.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
 from simulation.kafka import HASHES, TOPIC, Record, SimulatedKafka
 from simulation.sink import Sink, Violation
-from simulation.state import Holder, Owners, Segments, State
+from simulation.state import Holder, Members, Owners, Segments, State
 
 _LOOK = (Path(__file__).parent / "look.lua").read_text()
 
@@ -41,8 +41,8 @@ class Invariants:
         self.founding = ""  # of the latest group of this name
         self.base: dict[TopicPartition, int] = {}  # the group's first position of each partition
         self.nonce_before: str | None = None  # at the look before
-        self.leases: dict[str, float] = {}  # at the last look
-        self.leases_before: dict[str, float] = {}  # at the look before
+        self.members = Members()  # at the last look
+        self.leases_before: Mapping[str, float] = {}  # at the look before
         self.placed_again = 0  # partitions, after a loss of state
         self.states = [State()]  # all states so far, in order
 
@@ -60,10 +60,11 @@ class Invariants:
             self._names += [k.failing]
             self._names += [k for tp in tps for k in (self._keys.segments(tp), self._keys.owners(tp))]
             self._names += [self._keys.ics(tp) for tp in tps] + [self._keys.handed(tp) for tp in tps]
-            self._names += [*(k.stable(topic) for topic in self._kafka.topics[1:]), k.leases]
-        *found, leases = self._look(keys=self._names)
-        self.nonce_before = self.state.nonce
-        self.leases_before, self.leases = self.leases, {m: float(at) for m, at in _dict(leases).items()}
+            self._names += [k.stable(topic) for topic in self._kafka.topics[1:]]
+            self._names += [k.standbys, k.topics, k.leaving, k.leases, k.batches]
+        *found, standbys, topics, leaving, leases, hung = self._look(keys=self._names)
+        self.nonce_before, self.leases_before = self.state.nonce, self.members.leases
+        self.members = Members(_dict(standbys), topics, leaving, _times(leases), _times(hung))
         if (tps, found) != self._before:
             self._before = tps, found
             self._check(tps, found)
@@ -190,6 +191,10 @@ class Invariants:
 
 def _dict(flat: Sequence[str]) -> dict[str, str]:
     return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _times(flat: Sequence[str]) -> dict[str, float]:
+    return {member: float(at) for member, at in _dict(flat).items()}
 
 
 def _parsed(flat: Sequence[str]) -> Segments:

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -77,6 +78,12 @@ class SimulatedKafka:
         self._created: Counter[str] = Counter()
         for _ in range(partitions):
             self.add_partition()
+
+    def beside(self) -> "SimulatedKafka":
+        """The same logs, as another group sees them: with a group of Kafka's own."""
+        other = copy(self)
+        other.group_offsets = {}
+        return other
 
     def add_partition(self) -> None:
         """The topic grows."""
@@ -183,7 +190,7 @@ def _named(subscription: Subscription, topics: Collection[str]) -> list[str]:
 
 
 class SimulatedLog:
-    """`coordinator.redis.ports.Log` over those logs; every call is a scheduling point."""
+    """`coordinator.values.log.Log` over those logs; every call is a scheduling point."""
 
     def __init__(self, kafka: SimulatedKafka, turn: Callable[..., None], *, committed: bool = False) -> None:
         self._kafka, self._turn, self._committed = kafka, turn, committed
@@ -224,6 +231,11 @@ class SimulatedLog:
         """The end of each log."""
         self._turn()
         return {tp: self._kafka.end(tp) for tp in partitions}
+
+    def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The same of the partitions whose leader answers."""
+        found = self.high_watermarks(partitions)
+        return {tp: end for tp, end in found.items() if not self._kafka.brokers.silent(tp, self._kafka.now_ms())}
 
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first or the last offset, or the offset of a time."""

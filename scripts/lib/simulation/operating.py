@@ -1,6 +1,7 @@
 """An operator of the simulation: resets the group with the real code. A fault may interrupt every step."""
 
 from coordinator.errors import CoopKafkaError
+from coordinator.plan.poison import Strike
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.poison import RedisPoison
@@ -20,11 +21,13 @@ def release(world: World, work: Work, *, healed: bool, keys: bool = True) -> Non
     if healed:
         work.endless.clear()
         work.failing.clear()
+    state = world.invariants.state
+    if not ((keys and state.parked_keys) or any(not _is_endless(s, work) for s in state.strikes if s.parked)):
+        return  # a look for nothing, in each of thousands of steps
     line = Line(world.server, world.trace)
     poison = RedisPoison(ScriptCalls(line, world.group, now=lambda: world.server.now_ms))
     try:
-        parked = [s for s in poison.strikes() if s.parked]
-        wanted = [s for s in parked if not any(s.tp == r.tp and r.hash in s.hashes for r in work.endless)]
+        wanted = [s for s in poison.strikes() if s.parked and not _is_endless(s, work)]
         if wanted and poison.forgive(wanted, "by an operator"):
             world.trace(f"operator RELEASES {[s.field for s in wanted]}")
             world.server.seen["released"] += 1
@@ -34,6 +37,10 @@ def release(world: World, work: Work, *, healed: bool, keys: bool = True) -> Non
             world.server.seen["key released"] += 1
     except CoopKafkaError as error:
         world.trace(f"operator could not release: {error}")
+
+
+def _is_endless(strike: Strike, work: Work) -> bool:
+    return any(strike.tp == r.tp and r.hash in strike.hashes for r in work.endless)
 
 
 def drain(world: World) -> None:

@@ -2,13 +2,16 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import cast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol, cast
 
 from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import CoopKafkaError
 from coordinator.member.cooperative import Cooperative
+from coordinator.member.limits import Limits
 from coordinator.member.service import Service
+from coordinator.plan.packing import Task as Packed
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.group_state import STANDBY
@@ -29,6 +32,22 @@ HEARTBEAT_MS = 1_000
 _GONE_MS = 3_000
 
 
+class Query(Protocol):
+    """The calls of Spark."""
+
+    def first_positions(self) -> None:
+        """See `Service.first_positions`."""
+
+    def set_targets(self) -> None:
+        """See `Service.set_targets`."""
+
+    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
+        """See `Service.next_offset`."""
+
+    def tasks(self, end: StreamOffset) -> Sequence[Packed]:
+        """See `Service.tasks`."""
+
+
 class Process(ABC):
     """One life of one application: JVM and reader process. A subclass runs the query."""
 
@@ -38,7 +57,6 @@ class Process(ABC):
         self.world, self.name, self.checkpoint, self.wishes = world, name, checkpoint, wishes
         self.settings = settings
         self.pinned, self.filter = checkpoint.pinned, settings.filter
-        self.line = Line(world.server, self.trace)
         self.ended = ""
         self.creating = False  # it may have looked before there was a group, and be about to create one
         self.tasks: list[Task] = []
@@ -47,20 +65,26 @@ class Process(ABC):
         self._before_leaving = world.invariants.state  # the state when it began to end
         self._lease_ms = 0.0  # the end of its lease then
         self.writers = ""  # tasks that may read on after its end, in words
-        store = store_of(ScriptCalls.of(self.line, settings, now=lambda: world.server.now_ms))
+        self._serve(world)
+        self.main = world.scheduler.spawn(name, self._life)
+        self.heart: Actor | None = None
+
+    def _serve(self, world: World) -> None:
+        """Become a member of the group of this world."""
+        self.world, self.line = world, Line(world.server, self.trace)
+        settings, rack = replace(self.settings, group=world.group), RACKS[int(self.name[1:]) % len(RACKS)]
         made = Cooperative if world.without_order else Service
         self.service = made(
             settings,
             self._subscription(),
             world.starting,
-            wishes.cutting,
-            store=store,
+            self.wishes.cutting,
+            store=store_of(ScriptCalls.of(self.line, settings, now=lambda: world.server.now_ms)),
             log=SimulatedLog(world.kafka, world.scheduler.turn, committed=world.brokers.reads_committed()),
             clock=world.clock,
-            me=Joining({"host": name, "rack": RACKS[int(name[1:]) % len(RACKS)]}),
+            me=Joining({"host": self.name, "rack": rack}),
         )
-        self.main = world.scheduler.spawn(name, self._life)
-        self.heart: Actor | None = None
+        self.query: Query = self.service
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -107,6 +131,9 @@ class Process(ABC):
         """The query ends by itself, or by a normal stop: its member leaves."""
         self.trace(why)
         self.ended = why
+        self._leave()
+
+    def _leave(self) -> None:
         if self.heart:
             self.world.scheduler.kill(self.heart)
         self.writers = self._stop_tasks()

@@ -2,7 +2,11 @@
 
 When the topic grows they learn of it one by one, as producers do that refresh their metadata. Until then one producer
 writes to the old partitions while another already writes to the new ones. Knows the promised order
-(rule: growth-order).
+(rule: growth-order), and the claims of the group about it:
+
+    the topic        1 ---> 2 ------------> 4         a record that its producer wrote with 1, another one with 4
+    the group says      kept    kept                  then the two must leave in order
+                        kept    may be out of order   then they may not
 """
 
 from dataclasses import dataclass, field
@@ -12,6 +16,8 @@ from coordinator.values.subscription import TopicPartition
 from simulation.kafka import KEYS, Record, SimulatedKafka
 
 LEARN_MS = 3_000  # how long a producer may use an old partition count
+KEPT, UNLESS_TWICE = "key order across it is kept", " if it did not grow twice within seconds"
+SECONDS_MS = 30_000  # a member looks each 15 s, and its process may stand still meanwhile
 _STRETCH, _MOST_OFFSETS = 0.3, 8_000
 
 
@@ -40,9 +46,12 @@ class Producers:
         self.stretches: Random | None = None  # if set, compaction leaves long stretches without a record
         self.founded = 0  # number of partitions at the creation of the group
         self.counts: set[int] = set()  # numbers of partitions whose growth the group knows
+        self._grown: list[tuple[int, int, int]] = []  # each growth of the topic: its time, and the numbers
+        self._kept: set[tuple[int, int]] = set()  # the growths across which the group says that order is kept
 
     def grow(self, partitions: int, now_ms: int) -> None:
         """The topic grows; each producer learns of it later."""
+        self._grown.append((now_ms, self._kafka.partitions, partitions))
         while self._kafka.partitions < partitions:
             self._kafka.add_partition()
         for producer in self._all:
@@ -71,13 +80,36 @@ class Producers:
     def ordered(self, earlier: Record, later: Record) -> bool:
         """Whether order is promised between two records of a key that one producer wrote to different partitions.
 
-        The later one is in a partition that is new to the producer and to the group. The group knows nothing of a
-        growth before its creation. Joined topics do not grow.
+        Joined topics do not grow.
         """
-        if len(self._kafka.topics) > 1:
-            return False
+        promised = self._promised and len(self._kafka.topics) == 1
+        return promised and (self._is_new(earlier, later) or self._claimed(earlier, later))
+
+    def _is_new(self, earlier: Record, later: Record) -> bool:
+        """Whether the later one is in a partition that is new to the producer and to the group.
+
+        The group knows nothing of a growth before its creation.
+        """
         before = max(earlier.known, self.founded)
-        return self._promised and before in self.counts and later.tp.partition >= before
+        return before in self.counts and later.tp.partition >= before
+
+    def _claimed(self, earlier: Record, later: Record) -> bool:
+        """Whether the group says of each growth between two records that it keeps the order of all keys.
+
+        It says so of producers that choose partitions by key, as Kafka's do.
+        """
+        between = [(old, new) for _, old, new in self._grown if earlier.known <= old and new <= later.known]
+        said = all(any(old <= a and b <= new for old, new in self._kept) for a, b in between)
+        return self._by_key and bool(between) and said
+
+    def hear(self, old: int, new: int, words: str) -> bool:
+        """The words of the group about a growth that it has recorded; whether they claim order for all keys."""
+        times = [at for at, a, b in self._grown if old <= a and b <= new]
+        excused = words == KEPT + UNLESS_TWICE and len(times) > 1 and times[-1] - times[0] <= SECONDS_MS
+        kept = words.startswith(KEPT) and not excused
+        if kept:
+            self._kept.add((old, new))
+        return kept
 
     def recorded(self, old: int, new: int) -> None:
         """The group has recorded a growth. It may have missed others that kept to multiples."""

@@ -15,8 +15,9 @@ from random import Random
 import redis
 
 from coordinator.errors import RedisUnavailableError
-from coordinator.redis.client import RedisClient, Reply, TextRedis
+from coordinator.redis.client import RedisClient, TextRedis
 from coordinator.redis.keys import GROUPS, GroupKeys
+from coordinator.redis.verb import Reply
 from simulation.actors import Scheduler
 from simulation.sink import Violation
 
@@ -44,6 +45,7 @@ class Server:
     copies: list[dict[bytes, bytes]] = field(default_factory=list)
     ghosts: list[tuple[str, Sequence[str], Sequence[str]]] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
+    held: dict[str, int] = field(default_factory=dict)  # keys that expire, and when in the simulated time
 
     @property
     def now_ms(self) -> int:
@@ -52,10 +54,11 @@ class Server:
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         """Run a script now, and check the state after it."""
-        call = json.loads(args[0]) | {"now": str(self.now_ms)}
+        asked = json.loads(args[0])
+        asked["call"]["now"] = str(self.now_ms)
         self.seen["scripts"] += 1
         try:
-            return self.client.run(verb, keys, [json.dumps(call), *args[1:]])
+            return self.client.run(verb, keys, [json.dumps(asked)])
         finally:
             if verb not in _QUIET_VERBS:
                 self.watch()
@@ -146,7 +149,9 @@ class Line(RedisClient):
             if fate == "lost" and not isinstance(answer, Violation):
                 raise self._no_answer(verb, fate) from None
             raise
-        self.trace(f"{verb} {' | '.join(args[1:])} -> {list(reply.values())[2:]}" + (f" ({fate})" if fate else ""))
+        self.trace(
+            f"{verb} {json.loads(args[0])['arguments']} -> {list(reply.values())[2:]}" + (f" ({fate})" if fate else "")
+        )
         self.passes(verb)
         if fate == "lost":
             raise self._no_answer(verb, fate)

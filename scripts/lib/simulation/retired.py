@@ -1,7 +1,7 @@
 """A topic of the group that no member reads any more: when Redis forgets it, and when it must not."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import redis
 
@@ -26,12 +26,12 @@ class Retired:
         """The group has positions of it."""
         self._placed_ms = now_ms
 
-    def check(self, now_ms: int, retentions: Callable[[], Sequence[int]]) -> None:
+    def check(self, topics: Collection[str], now_ms: int, retentions: Callable[[], Sequence[int]]) -> None:
         """Raise `Violation` if it is gone before its retention is over, or gone in part (rule: topic-expiry).
 
-        `retentions`: of the members that live. The longest counts (rule: settings-that-differ).
+        `topics`: of the group. `retentions`: of the members that live; the longest counts (rule: settings-that-differ).
         """
-        if self._placed_ms is None or self._text.hexists(self._keys.topics, RETIRED.topic):
+        if self._placed_ms is None or RETIRED.topic in topics:
             return
         placed_ms, self._placed_ms = self._placed_ms, None
         if any(self._seen[fault] for fault in _TIME_OR_STATE_JUMPS):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from coordinator.plan.cost.quotas import Why
-from simulation import ending, faults, operating, policies
+from simulation import ending, faults, operating, policies, redundancy
 from simulation.applications import Applications
 from simulation.sink import Violation
 from simulation.world import MOST_RECORDS, Valkey, World
@@ -67,6 +67,8 @@ REACHED = frozenset(
     | {"pinned", "held", "OverlappingRangesError"}
     | {"replayed the rest", "forgotten", "deleted", "replaced", "mirror"}
     | {"with standbys", "took over", "drained"}
+    | {"growth kept", "growth seen late", "growth may disorder", "grow_unseen", "in order across a growth"}
+    | {"with replica sets", "moved to another set"}
     | {"election", "transaction", "silence", "assigned"}
     | {"with a filter", "dropped", "waits for the filter", "change_filter", "FilterMismatchError", "FilterChangedError"}
 )
@@ -78,6 +80,7 @@ def _kinds(world: World, seed: int) -> list[tuple[Callable[[faults.Mixture], fau
     copies, rough = Random(f"{seed} copies").random() < 0.12, not world.peaceful  # noqa: S311 - it must replay
     return [
         (faults.failing, world.on_error),
+        (faults.growing, world.grows and rough),
         (faults.without_growth, bool(world.pins) or len(world.kafka.topics) > 1),
         (faults.filtering, world.filters.changes),
         (faults.answering_low, bool(world.brokers) and rough),
@@ -86,6 +89,7 @@ def _kinds(world: World, seed: int) -> list[tuple[Callable[[faults.Mixture], fau
         (faults.losing_redis, world.kafka.apart and rough),
         (faults.restarting, len(world.sessions) > 1),
         (faults.losing_in_batches, world.wide and rough),
+        (faults.redundant, world.redundant),
         (faults.draining, world.standbys.drains and rough),
     ]
 
@@ -98,7 +102,10 @@ class Schedule:
         self._faults = faults.mixture(self.world.random, peaceful=self.world.peaceful)
         for kind, wanted in _kinds(self.world, seed):
             self._faults = kind(self._faults) if wanted else self._faults
-        self.world.server.unreliable = self.world.random.choice((0.0, 0.03, 0.1))
+        redundancy.spread(self.world)
+        unreliable = self.world.random.choice((0.0, 0.03, 0.1))
+        for each in self.world.sets:
+            each.server.unreliable = unreliable
         self._apps = Applications(self.world)
 
     def run(self) -> None:
@@ -106,7 +113,7 @@ class Schedule:
         world, apps = self.world, self._apps
         if world.without_order:
             self._faults = faults.without_order(self._faults)
-        elif world.chance(0.15) and not world.peaceful:
+        elif world.chance(0.15) and not (world.peaceful or world.redundant):
             policies.begin_plain(world, apps)
             self._faults = faults.upgrading(self._faults)
         world.produce(world.random.randint(0, 8), MOST_RECORDS)
@@ -117,7 +124,7 @@ class Schedule:
             if world.retires and step % RETIRES_EVERY == RETIRES_EVERY - 1:
                 operating.retire(world)
             if world.chance(frequency):
-                faults.draw(world, apps, self._faults)
+                faults.draw(world.any_set, apps, self._faults)
             world.scheduler.step()
         ending.quietly(world, apps)
 
@@ -201,7 +208,8 @@ def _run_one(valkey: Valkey, seed: int, outcome: Outcome) -> Failure | None:
     finally:
         world.close()
         world.server.seen["late write of the mirror"] += world.brokers.late_writes
-        world.server.seen["placed again"] += world.invariants.placed_again
+        world.server.seen["in order across a growth"] += world.sink.crossed
+        world.server.seen["placed again"] += sum(each.invariants.placed_again for each in world.sets)
         outcome.seen += world.server.seen
         gc.collect(0)
     return None

@@ -46,6 +46,7 @@ class Sink:
         self.repeated: Record | None = None  # a record that two batches completed
         self.highest: dict[bytes | None, dict[TopicPartition, int]] = {}  # highest offset of each key
         self._batches: set[tuple[str, int]] = set()
+        self.crossed = 0  # pairs of records in order, of which a growth was between
 
     def write(self, record: Record) -> None:
         """A task writes a record."""
@@ -139,4 +140,5 @@ class Sink:
         for other in of_producer:
             if other.number > record.number and self._ordered(record, other):
                 raise Violation(f"GROWTH: first delivery of {record} after {other} of the same producer and key")
+            self.crossed += other.number < record.number and other.known < record.known and self._ordered(other, record)
         of_producer.append(record)

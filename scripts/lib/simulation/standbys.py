@@ -6,13 +6,10 @@ rule: standby-takes-over; rule: drain-hands-over.
 from collections import Counter
 from collections.abc import Mapping
 from random import Random
-from typing import cast
-
-import redis
 
 from coordinator.redis.group_state import STANDBY, WORKING
-from coordinator.redis.keys import GroupKeys
 from simulation.sink import Violation
+from simulation.state import Members
 
 Roles = Mapping[str, str]
 
@@ -20,9 +17,9 @@ Roles = Mapping[str, str]
 class Standbys:
     """The drivers that want to be standbys. It draws by itself, so that schedules without standbys stay as they are."""
 
-    def __init__(self, seed: int, text: redis.Redis, keys: GroupKeys, seen: Counter[str], *, possible: bool) -> None:
+    def __init__(self, seed: int, seen: Counter[str], *, possible: bool) -> None:
         self._random = Random(f"standbys {seed}")  # noqa: S311 - it must replay
-        self._text, self._keys, self._seen = text, keys, seen
+        self._seen = seen
         self._part = self._random.choice((0.3, 0.6, 1.0)) if possible and self._random.random() < 0.25 else 0.0
         drains = Random(f"drains {seed}")  # noqa: S311 - other schedules stay as they were
         self.drains = possible and drains.random() < 0.2  # whether an operator drains members
@@ -41,19 +38,21 @@ class Standbys:
         """The role of a member in Redis; empty of one that never is a standby."""
         return self._roles.get(member, "")
 
-    def watch(self) -> None:
+    def watch(self, roles: Roles) -> None:
         """Note the roles after a script."""
-        if self or self.drains:
-            self._before, self._roles = self._roles, cast(Roles, self._text.hgetall(self._keys.standbys))
+        self._before, self._roles = self._roles, roles
 
-    def looked(self, now_ms: int) -> None:
-        """Raise `Violation` if too few members work after a look while a standby is there, or if too many took over."""
+    def looked(self, members: Members, assigned: int, now_ms: int) -> None:
+        """Raise `Violation` if too few members work after a look while a standby is there, or if too many took over.
+
+        `assigned`: so many members are in the assignment.
+        """
         if not (self or self.drains):
             return
         roles, before = self._roles, self._before
-        there = self._there(now_ms)
+        there = _there(members, now_ms)
         working = {member for member in there if roles.get(member) != STANDBY}
-        wanted = max(1, self._text.hlen(self._keys.assignment))
+        wanted = max(1, assigned)
         if len(working) < wanted and working != there:
             raise Violation(f"STANDBY: {sorted(working)} work, the assignment has {wanted} members, roles {roles}")
         took_over = {m for m in working if roles.get(m) == WORKING and before.get(m) == STANDBY}
@@ -61,12 +60,8 @@ class Standbys:
         if took_over and len(working) > wanted:
             raise Violation(f"STANDBY: {sorted(took_over)} took over, {sorted(working)} work, {wanted} are wanted")
 
-    def _there(self, now_ms: int) -> set[str]:
-        """The members with a lease, without a hung batch, that do not leave."""
-        leases, hung = (self._ends(key) for key in (self._keys.leases, self._keys.batches))
-        leaving = cast(set[str], self._text.smembers(self._keys.leaving))
-        alive = {member for member, end_ms in leases.items() if end_ms >= now_ms}
-        return {member for member in alive - leaving if hung.get(member, now_ms) >= now_ms}
 
-    def _ends(self, key: str) -> dict[str, float]:
-        return dict(cast(list[tuple[str, float]], self._text.zrange(key, 0, -1, withscores=True)))
+def _there(members: Members, now_ms: int) -> set[str]:
+    """The members with a lease, without a hung batch, that do not leave."""
+    staying = {*members.alive(now_ms)} - {*members.leaving}
+    return {member for member in staying if members.hung.get(member, now_ms) >= now_ms}

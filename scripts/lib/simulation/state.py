@@ -20,6 +20,21 @@ Owners = tuple[tuple[HashRange, str, str], ...]  # with lane epoch and member
 
 
 @dataclass(frozen=True, slots=True)
+class Members:
+    """The members and the topics of the group, which change far more often than its state."""
+
+    standbys: Mapping[str, str] = field(default_factory=dict)  # their roles
+    topics: Collection[str] = ()
+    leaving: Collection[str] = ()
+    leases: Mapping[str, float] = field(default_factory=dict)  # the end of each
+    hung: Mapping[str, float] = field(default_factory=dict)  # from when on the batch of each counts as hung
+
+    def alive(self, now_ms: int) -> list[str]:
+        """Those with a lease."""
+        return [member for member, end_ms in self.leases.items() if end_ms >= now_ms]
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """The group in Redis, read by one script."""
 

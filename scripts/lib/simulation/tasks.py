@@ -21,6 +21,7 @@ from coordinator.plan.cost.telemetry import KeyAt, KeyCost, SliceCost
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, FailingRecord
 from coordinator.progress.slices import Slice
+from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import HASH_MAX, HashRange
 from coordinator.values.record_filter import RecordFilter
 from coordinator.values.subscription import TopicPartition
@@ -162,12 +163,12 @@ class Task:
         """Ends that the clock might dictate: the keys that were worked on last are further than the others."""
         if self._world.chance(0.4):
             return {}
-        ends: dict[TopicPartition, tuple[tuple[HashRange, int], ...]] = {}
+        ends: dict[TopicPartition, HashMap[int]] = {}
         for tp in sorted({s.topic_partition for s, _ in self._slices}):
             until = max(s.offsets.until for s, _ in self._slices if s.topic_partition == tp)
             low, high = sorted(self._world.random.randint(0, until) for _ in range(2))
             cut = self._world.random.choice(HASHES)
-            ends[tp] = ((HashRange(0, cut), high), (HashRange(cut + 1, HASH_MAX), low))
+            ends[tp] = HashMap(((HashRange(0, cut), high), (HashRange(cut + 1, HASH_MAX), low)))
         return ends
 
     def _asks(self, ask: Callable[[], T]) -> T:

@@ -3,8 +3,10 @@
 The world knows no driver. Drivers, faults and the end of a schedule are in higher modules.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from copy import copy
 from random import Random
 from typing import cast
 
@@ -12,7 +14,7 @@ import redis
 
 from coordinator.assignment.settings import GroupSettings
 from coordinator.progress.growth import Growth
-from coordinator.redis.client import RedisClient
+from coordinator.redis.client import Entries, RedisClient
 from coordinator.redis.keys import GroupKeys
 from coordinator.values.offset_spec import Earliest, Latest
 from coordinator.values.subscription import TopicPartition
@@ -38,6 +40,9 @@ from simulation.wishes import Wishes
 
 SESSION_MS = 4_000
 MOST_RECORDS = 24  # in a partition, before the quiet end
+_LATEST = 20  # events: that of a new growth is among the last ones
+IN_MEMORY = ("--appendonly", "no")
+"""Settings of a Valkey that no schedule restarts: its files would only take time."""
 
 
 class Valkey:
@@ -45,8 +50,8 @@ class Valkey:
 
     def __init__(self, url: str) -> None:
         self.client = RedisClient(url)
-        self.raw = redis.Redis.from_url(url)
-        self.text = redis.Redis.from_url(url, decode_responses=True)
+        self.raw = redis.Redis.from_url(url, single_connection_client=True)
+        self.text = redis.Redis.from_url(url, decode_responses=True, single_connection_client=True)
         self.look = look_script(self.text)
 
     def close(self) -> None:
@@ -65,6 +70,7 @@ class World:
         self._draw_failing(Random(f"{seed} failing"))  # noqa: S311 - likewise
         self.waits = Random(f"{seed} waits").random() < 0.15  # noqa: S311 - triggers are longer than the longest batch
         self.retires = Random(f"{seed} retired").random() < 0.3  # noqa: S311 - likewise
+        self.grows = Random(f"{seed} growths").random() < 0.08  # noqa: S311 - often, and while nobody looks
         self.story: list[str] = []
         self.scheduler = Scheduler(self.random)
         self.clock = VirtualClock(self.scheduler)
@@ -81,35 +87,51 @@ class World:
         self.wide = len(self.kafka.topics) == 1 and stretches.random() < 0.06  # slices of thousands of offsets
         self.producers.stretches = stretches if self.wide else None
         self.growth_grace_ms = self.random.choice((6_000, 40_000))
-        self.sink = Sink(
-            self.random.choice(list(Visible)), self.kafka.aged, self.producers.ordered, remembers=self.chance(0.5)
-        )
-        self.sink.by_key = not self.without_order
+        self._visible, self._remembers = self.random.choice(list(Visible)), self.chance(0.5)
         self.starting = self.random.choice((Earliest(), Earliest(), Latest()))
-        keys = GroupKeys(self.group)
-        self.invariants = Invariants(valkey.look, keys, self.kafka, self.sink)
-        self.server = Server(valkey.client, valkey.raw, keys, self.scheduler, self.random)
+        self._valkey = valkey
+        self._found(Counter())
         self.server.reads_on = Random(f"{seed} reads").random() < 0.3  # noqa: S311 - other schedules stay as they were
-        self.turns = Turns(self.invariants.states)
-        self._text = valkey.text
-        self.server.forget()
-        self.server.watch = self._watch
+        self.sets: tuple[World, ...] = (self,)  # this group, and the other replica sets
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
-        self._draw_kinds(seed, keys)
+        self._draw_kinds(seed)
         self.server.seen["with thousands of offsets"] += self.wide
         self.started: list[Wishes] = []  # of each driver so far
         self.sessions = session_lengths(seed, SESSION_MS, differ=not self.peaceful)
         self.server.seen["with sessions that differ"] += len(self.sessions) > 1
-        self.lives: dict[str, str] = {}  # of each member: the driver whose first join was the latest
-        self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
-        self.recoveries = Recoveries(self.server.seen)
-        self.trials = Trials()
         self.operators: list[Actor] = []
         self._writers: list[Actor] = []
         self._tokens = 0
-        self.invariants.assigned = Assigned(valkey.text, keys, self.server.seen).check
-        self.retired = Retired(valkey.text, keys, self.server.seen)
+        self.server.seen["with replica sets"] += self.redundant
+
+    def _found(self, seen: Counter[str]) -> None:
+        """What belongs to one group: its state in Redis, and what its members and its sink know."""
+        keys, text = GroupKeys(self.group), self._valkey.text
+        self.sink = Sink(self._visible, self.kafka.aged, self.producers.ordered, remembers=self._remembers)
+        self.sink.by_key = not self.without_order
+        self.invariants = Invariants(self._valkey.look, keys, self.kafka, self.sink)
+        self.server = Server(self._valkey.client, self._valkey.raw, keys, self.scheduler, self.random, seen=seen)
+        self.server.forget()
+        self.server.watch = self._watch
+        self.turns, self.recoveries, self.trials = Turns(self.invariants.states), Recoveries(seen), Trials()
+        self.lives: dict[str, str] = {}  # of each member: the driver whose first join was the latest
+        self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
+        self.invariants.assigned = Assigned(text, keys, seen).check
+        self.retired = Retired(text, keys, seen)
+
+    def beside(self, group: str) -> "World":
+        """Another replica set: a group of its own over the same logs, on the same hosts and servers."""
+        other = copy(self)
+        other.group, other.kafka = group, self.kafka.beside()
+        other._found(self.server.seen)  # noqa: SLF001 - of its own class
+        other.server.fates, other.server.reads_on = self.server.fates, self.server.reads_on
+        return other
+
+    @property
+    def any_set(self) -> "World":
+        """This group, or one of the replica sets."""
+        return self if len(self.sets) == 1 else self.random.choice(self.sets)
 
     def cuts_found(self) -> None:
         """A member has moved positions because a log was cut: look where they are now."""
@@ -130,7 +152,7 @@ class World:
         self.max_deferred_keys = fails.choice((10_000, 3, 1)) if few else 10_000
         self.host_ahead_ms = fails.choice((0, 0, 0, 1_000, 60_000, 30 * 86_400_000))  # the clock of the executors
 
-    def _draw_kinds(self, seed: int, keys: GroupKeys) -> None:
+    def _draw_kinds(self, seed: int) -> None:
         """The kinds of members, and what may happen to their logs. Each draws by itself."""
         self.pins = Pins(seed, possible=not (self.peaceful or self.without_order) and len(self.kafka.topics) == 1)
         may_cut = not (self.peaceful or self.pins or self.wide) and len(self.kafka.topics) == 1
@@ -138,10 +160,12 @@ class World:
         self.invariants.excused = self.cuts.excuses
         self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
         may = not (self.pins or self.without_order) and len(self.kafka.topics) == 1
-        self.standbys = Standbys(seed, self._text, keys, self.server.seen, possible=may)
+        self.standbys = Standbys(seed, self.server.seen, possible=may)
         drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
         drawn |= {"different subscribers": self.kafka.apart, "cuts": self.cuts}
-        self.retires = self.retires and not self.kafka.apart
+        plain = may and not (self.wide or self.cuts or self.standbys or self.standbys.drains or self.filters)
+        self.redundant = plain and Random(f"{seed} sets").random() < 0.35  # noqa: S311 - it must replay
+        self.retires = self.retires and not (self.kafka.apart or self.redundant)
         self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
 
     @property
@@ -153,7 +177,8 @@ class World:
         """End every actor, delete the group."""
         for actor in self.scheduler.actors:
             self.scheduler.kill(actor)
-        self.server.forget()
+        for each in self.sets:
+            each.server.forget()
 
     def trace(self, what: str) -> None:
         """Write one line of the story."""
@@ -187,8 +212,9 @@ class World:
         before = self.invariants.state
         self.invariants.check()
         self._check_filter(before)
-        self.standbys.watch()
-        self.retired.check(self.server.now_ms, lambda: [s.retention_ms for s in self._live_settings()])
+        self.standbys.watch(self.invariants.members.standbys)
+        topics, retentions = self.invariants.members.topics, lambda: [s.retention_ms for s in self._live_settings()]
+        self.retired.check(topics, self.server.now_ms, retentions)
         if self.invariants.state is not before:
             failing.counts_on(before, self.invariants.state)
             failing.bounded(before, self.invariants.state, self.server.now_ms)
@@ -205,14 +231,14 @@ class World:
         for growth in self.invariants.state.growths:
             if growth not in before.growths:
                 self._check_grace(growth)
+                self._hear(growth)
             self.producers.recorded(growth.old, growth.new)
         if not self.producers.founded:
             self.producers.founded = len(self.invariants.base)
 
     def _live_settings(self) -> list[GroupSettings]:
         """The settings of the members with a lease."""
-        leases = cast(list[tuple[str, float]], self._text.zrange(self.server.keys.leases, 0, -1, withscores=True))
-        live = (member for member, end_ms in leases if end_ms >= self.server.now_ms)
+        live = self.invariants.members.alive(self.server.now_ms)
         return [self.joined_with[member] for member in live if member in self.joined_with]
 
     def _check_grace(self, growth: Growth) -> None:
@@ -226,12 +252,21 @@ class World:
         if grace_ms < self.growth_grace_ms:
             self.producers.break_promise()
 
+    def _hear(self, growth: Growth) -> None:
+        """Note the words of the event about a growth. Members say the same in their logs, from what Redis holds."""
+        about, seen = f"{growth.topic}: {growth.old} -> {growth.new} partitions; ", self.server.seen
+        latest = cast(Entries, self._valkey.text.xrevrange(self.server.keys.events, count=_LATEST))
+        words = next((e["why"].removeprefix(about) for _, e in latest if e["why"].startswith(about)), growth.promise)
+        if words != growth.promise:
+            raise Violation(f"WORDS: the event says {words!r}, and members say {growth.promise!r}")
+        kept = self.producers.hear(growth.old, growth.new, words)
+        seen["growth kept" if kept else "growth seen late" if growth.late else "growth may disorder"] += 1
+
     def _check_filter(self, before: State) -> None:
         """The filter of a group changes only while no other member lives (rule: one-filter)."""
         now = self.invariants.state
         if (before.nonce, before.run_id) == (now.nonce, now.run_id) and before.filter != now.filter:
-            leases = cast(list[tuple[str, float]], self._text.zrange(self.server.keys.leases, 0, -1, withscores=True))
-            alive = [member for member, end_ms in leases if end_ms >= self.server.now_ms]
+            alive = self.invariants.members.alive(self.server.now_ms)
             if len(alive) > 1:
                 raise Violation(f"FILTER: it is {now.filter!r} after {before.filter!r}, and {alive} live")
 

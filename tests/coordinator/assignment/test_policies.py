@@ -70,17 +70,17 @@ def test_junk_in_redis_is_a_named_error(fields: dict[str, str]) -> None:
 
 def test_a_policy_is_set_and_set_back_while_the_group_runs(world: World) -> None:
     world.found()
-    assert world.store.members.policy() == Policy()
+    assert world.store.policies.policy() == Policy()
     assert world.policies.set_policy({ICS: "false", ORDERS: "FALSE"}) == Policy(False, frozenset({"orders"}))
     assert world.policies.set_policy({ICS: ""}) == Policy(True, frozenset({"orders"})), "what is not named stays"
-    assert world.policies.set_policy({ORDERS: "true"}) == world.store.members.policy() == Policy()
+    assert world.policies.set_policy({ORDERS: "true"}) == world.store.policies.policy() == Policy()
 
 
 def test_one_wrong_change_changes_nothing(world: World) -> None:
     world.found()
     with pytest.raises(InvalidOptionError):
         world.policies.set_policy({ICS: "false", ORDERS: "perhaps"})
-    assert world.store.members.policy() == Policy()
+    assert world.store.policies.policy() == Policy()
 
 
 def test_each_change_is_an_event_and_no_change_is_none(world: World) -> None:
@@ -96,7 +96,7 @@ def test_each_change_is_an_event_and_no_change_is_none(world: World) -> None:
 def test_a_policy_that_is_set_before_the_group_exists_applies_then(world: World) -> None:
     world.policies.set_policy({ICS: "false"})
     world.found()
-    assert world.store.members.policy() == Policy(accept_individual_commit=False)
+    assert world.store.policies.policy() == Policy(accept_individual_commit=False)
 
 
 CLUSTER = Policy(refused_topics=frozenset({"orders"}))
@@ -151,7 +151,7 @@ UNREADABLE_WHY = (
 def test_a_group_has_the_latest_policies_of_the_cluster(world: World) -> None:
     """Rule: cluster-policies."""
     world.found()
-    copy = world.store.members.copy_policies
+    copy = world.store.policies.copy
     copy("", Policy())
     assert copies(world) == {}, "no topic of policies, no copy"
     copy("-", UNKNOWN_POLICY)
@@ -164,7 +164,7 @@ def test_a_group_has_the_latest_policies_of_the_cluster(world: World) -> None:
         copy(*late)
         assert copies(world)[ORDERS] == "false", f"{late[0]!r} is no newer version"
     world.policies.set_policy({ORDERS: "true"})
-    assert world.store.members.policy().in_order("orders"), "the strictest level holds"
+    assert world.store.policies.policy().in_order("orders"), "the strictest level holds"
     copy("id-p 10", Policy())
     assert copies(world) == {"version": "id-p 10", ICS: "true"}
     copy("id-q 1", Policy(False))

@@ -14,6 +14,7 @@ from coordinator.errors import (
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.keys import GroupKeys
+from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic
@@ -115,11 +116,11 @@ def test_a_lane_that_its_task_ended_early_accepts_no_offset_behind_its_end(world
     api(world).close()
     lanes = lane("aa.1", 43, 70, LOWER), lane("aa.1", 43, 70, UPPER)
     end = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: lanes})
-    other_partition = {OTHER: ((WHOLE, 43),)}
+    other_partition = {OTHER: HashMap.of(WHOLE, 43)}
     world.store.positions.authorize(world.caller("m-1"), end)
     with batch_of(world, *lanes) as commits:
         assert commits.commit(TP, ranges("69-69"), lanes=[Owned(LOWER, "aa.1")]).held == 1, "tasks may still read it"
-        world.store.positions.seal(world.caller("m-1"), end.digest, {TP: ((LOWER, 60),)} | other_partition)
+        world.store.positions.seal(world.caller("m-1"), end.digest, {TP: HashMap.of(LOWER, 60)} | other_partition)
         for refused in ("60-60", "43-68", "66-67"):
             with pytest.raises(
                 CommitBeyondReadError, match="includes offset 60, and the lanes of this batch end before"
@@ -131,7 +132,7 @@ def test_a_lane_that_its_task_ended_early_accepts_no_offset_behind_its_end(world
     world.store.positions.authorize(world.caller("m-1"), later)
     with batch_of(world, *later.lanes[TP]) as commits:
         assert commits.commit(TP, ranges("60-68"), lanes=[Owned(LOWER, "aa.1")]).stable == 69, "another batch reads it"
-    world.store.positions.seal(world.caller("m-1"), later.digest, {TP: ((LOWER, 69),)})
+    world.store.positions.seal(world.caller("m-1"), later.digest, {TP: HashMap.of(LOWER, 69)})
     with batch_of(world, *lanes) as commits:
         assert commits.commit(TP, ranges("69-69"), lanes=[Owned(LOWER, "aa.1")]).stable == 69, "of the batch before"
 

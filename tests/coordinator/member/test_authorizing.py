@@ -19,6 +19,7 @@ from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.replies import Authorized
+from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import WHOLE, OffsetRange
 from states import LEFT, LOG, NOW, RECREATED, RIGHT, TP, call, decided, end_of, fails, joined, owned, owning
 
@@ -130,7 +131,7 @@ def test_the_batch_of_a_call__is_the_known_one_or_of_an_earlier_life() -> None:
 
 
 EARLY = end_of(10, 20, early=1)
-TO_15 = {TP: ((WHOLE, 15),)}
+TO_15 = {TP: HashMap.of(WHOLE, 15)}
 ALL_REACH = (ReadReach(), Reach.ALL)
 NOTHING_FORBIDDEN = (ReadPolicy(), NO_POLICY)
 

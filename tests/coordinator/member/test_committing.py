@@ -21,6 +21,7 @@ from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, comple
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.lane_lines import BatchLine
 from coordinator.redis.replies import Acquired, Moved, Sealed
+from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import WHOLE, OffsetRange
 from progresses import starting_at
 from states import (
@@ -141,7 +142,7 @@ def test_start_that_another_life_read__commit_all_of_it_and_witness_nothing() ->
 EARLY = end_of(10, 20, early=1)
 READ = Batch(EARLY, granted=owned(), readable=owned())
 REPLAYED = replace(READ, replayed=True)
-TO_15: Ends = {TP: ((WHOLE, 15),)}
+TO_15: Ends = {TP: HashMap.of(WHOLE, 15)}
 SEAL = ReadSeal(MEMBER, EARLY.digest)
 
 
@@ -158,7 +159,7 @@ SEAL = ReadSeal(MEMBER, EARLY.digest)
         ),
         pytest.param(
             replace(REPLAYED, ends=TO_15),
-            [(ReadEnds(EARLY), {TP: ((WHOLE, 12),)})],
+            [(ReadEnds(EARLY), {TP: HashMap.of(WHOLE, 12)})],
             12,
             id="... and deferred a key (rule: replay-may-defer)",
         ),

@@ -285,6 +285,13 @@ def placed(*partitions: object, at: str = NONCE) -> Owning:
     return replace(owning(), placed=frozenset(partitions), placed_at=at)  # type: ignore[arg-type]
 
 
+NOTHING_KNOWN: tuple[Answer, ...] = (
+    (ReadStable(("orders",)), {}),
+    (ReadResetEpoch(), 0),
+    (ReadGroupOffsets(), {}),
+)
+
+
 def test_a_partition_that_this_life_sees_first__its_stable_offset_or_earliest() -> None:
     state = joined(log=GROWN_LOG, owning=Owning())
     decision = decided(
@@ -292,9 +299,9 @@ def test_a_partition_that_this_life_sees_first__its_stable_offset_or_earliest() 
         state,
         call(),
         (ReadStable(("orders",)), {TP: 42}),
-        (ResolveOffsets(Earliest(), (TP, TP1)), {TP: 0, TP1: 3}),
         (ReadResetEpoch(), 0),
         (ReadGroupOffsets(), {}),
+        (ResolveOffsets(Earliest(), (TP1,)), {TP1: 3}),
         (CreatePositions({"orders": GROWN}, {TP: 42, TP1: 3}, GRACE_MS), FOUNDING),
     )
     assert decision == asks(state, LookAtGroup())
@@ -302,8 +309,7 @@ def test_a_partition_that_this_life_sees_first__its_stable_offset_or_earliest() 
 
 def test_partitions_that_were_placed_at_this_nonce__are_not_placed_again() -> None:
     state = joined(log=GROWN_LOG, owning=placed(TP))
-    asked: Answer = ReadStable(("orders",)), {}
-    assert decided(follow, state, call(), asked) == asks(state, ResolveOffsets(Earliest(), (TP1,)))
+    assert decided(follow, state, call(), *NOTHING_KNOWN) == asks(state, ResolveOffsets(Earliest(), (TP1,)))
 
 
 WIDE = replace(LOG, topics={"orders": replace(ORDERS, total=2)})
@@ -315,7 +321,6 @@ def test_a_topic_has_more_partitions_than_those_of_assign__tell_the_group() -> N
     create = CreatePositions(WIDE.topics, {TP: 42}, GRACE_MS)
     answers: tuple[Answer, ...] = (
         (ReadStable(("orders",)), {TP: 42}),
-        (ResolveOffsets(Earliest(), (TP,)), {TP: 0}),
         (create, 0),
     )
     assert decided(follow, state, call(), *answers) == asks(state, LookAtGroup())
@@ -325,8 +330,7 @@ def test_a_topic_has_more_partitions_than_those_of_assign__tell_the_group() -> N
 
 def test_after_a_loss_of_state__all_partitions_are_placed_again() -> None:
     state = joined(log=GROWN_LOG, owning=placed(TP, TP1, at="n-0"))
-    asked: Answer = ReadStable(("orders",)), {}
-    assert decided(follow, state, call(), asked) == asks(state, ResolveOffsets(Earliest(), (TP, TP1)))
+    assert decided(follow, state, call(), *NOTHING_KNOWN) == asks(state, ResolveOffsets(Earliest(), (TP, TP1)))
 
 
 def test_every_partition_is_placed__look_at_the_group() -> None:

@@ -68,9 +68,9 @@ def test_the_group_has_forgotten_a_topic_of_this_member_that_slept__place_it_aga
     state = group_of("payments")
     answers: tuple[Answer, ...] = (
         (ReadStable(("orders",)), {}),
-        (ResolveOffsets(Earliest(), (TP,)), {TP: 3}),
         (ReadResetEpoch(), 0),
         (ReadGroupOffsets(), {}),
+        (ResolveOffsets(Earliest(), (TP,)), {TP: 3}),
         (CreatePositions({"orders": ORDERS}, {TP: 3}, call().setup.settings.growth_grace_ms, create=False), ""),
     )
     assert decided(placed, state, call(), *answers) == Decision(state)

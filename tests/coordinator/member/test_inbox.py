@@ -12,6 +12,7 @@ from coordinator.plan.poison import MOST_SLICES
 from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from states import LEFT, NOW, RIGHT, TP, end_of
 
@@ -132,7 +133,7 @@ def test_the_next_batch_has_begun__a_late_report_of_the_last_one_is_dropped(inbo
 
 
 EARLY = end_of(10, 20, early=1)
-TO_12, TO_15 = ({TP: ((WHOLE, end),)} for end in (12, 15))
+TO_12, TO_15 = ({TP: HashMap.of(WHOLE, end)} for end in (12, 15))
 
 
 @pytest.fixture
@@ -144,13 +145,13 @@ def early() -> Inbox:
 def test_the_first_attempt_of_a_task_ends__its_ends_count_for_all_attempts(early: Inbox) -> None:
     assert early.agreed(EARLY.digest, 0) is None
     for ends in (TO_15, TO_12):
-        assert early.agree(EARLY.digest, 0, ends) == TaskEnded(TO_15, {TP: ((LEFT, 15),)}, None)
+        assert early.agree(EARLY.digest, 0, ends) == TaskEnded(TO_15, {TP: HashMap.of(LEFT, 15)}, None)
     assert early.agreed(EARLY.digest, 0) == TO_15
 
 
 def test_the_last_task_ends__the_ends_of_the_batch_are_known(early: Inbox) -> None:
     early.agree(EARLY.digest, 1, {})
-    whole = {TP: ((LEFT, 15),)}
+    whole = {TP: HashMap.of(LEFT, 15)}
     assert early.agree(EARLY.digest, 0, TO_15) == TaskEnded(TO_15, whole, whole)
     assert early.agree(EARLY.digest, 1, TO_12) == TaskEnded({}, {}, whole), "a late attempt must wait too"
     early.end()
@@ -183,7 +184,7 @@ def test_no_task_connects__it_is_known_from_then_on(early: Inbox) -> None:
 def test_a_task_that_never_ran__was_not_needed_and_counts_as_read(early: Inbox) -> None:
     early.agree(EARLY.digest, 0, TO_15)
     early.end()
-    assert early.ends(EARLY) == {TP: ((LEFT, 15),)}
+    assert early.ends(EARLY) == {TP: HashMap.of(LEFT, 15)}
 
 
 def test_a_batch_that_is_not_under_way__its_tasks_are_refused(early: Inbox) -> None:

@@ -135,8 +135,14 @@ def test_a_sound_state__nothing_is_broken(state: State) -> None:
     ],
 )
 def test_a_broken_state__is_named(state: State, words: str) -> None:
-    with pytest.raises(BrokenInvariantError, match=words):
-        check(state)
+    for before in (None, joined()):
+        with pytest.raises(BrokenInvariantError, match=words):
+            check(state, before)
+
+
+def test_what_has_not_changed__is_not_checked_again() -> None:
+    broken = joined(shown=Shown(slow_percent=101))
+    check(replace(broken, life=FRESH), before=broken)
 
 
 def test_several_are_broken__all_are_named() -> None:

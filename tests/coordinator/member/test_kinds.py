@@ -1,5 +1,6 @@
 """Kinds of requests: their flags for `turns`, and the arguments of a request."""
 
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import pytest
@@ -46,8 +47,10 @@ def test_a_request_has_all_arguments_by_name_without_the_part_and_the_caller() -
     assert dict(function(plain)(5).arguments) == {"number": 5}
 
 
-def test_a_kind_names_its_part_and_its_verb() -> None:
-    assert [(k.part, k.verb) for k in (call(Part.read), function(plain))] == [("Part", "read"), ("", "plain")]
+def test_a_kind_finds_its_method_in_a_world() -> None:
+    world = SimpleNamespace(read=len, part=SimpleNamespace(read=max))
+    assert [k.of(world) for k in (call(Part.read), call(Part.read, lambda w: w.part))] == [len, max]
+    assert (function(plain).of(world), function(plain).verb) == (plain, "plain")
 
 
 def test_requests_are_equal_if_kind_and_arguments_are() -> None:

@@ -228,7 +228,7 @@ def test_join_with_joined_topics__be_the_one_reader_of_each_topic_in_the_query()
     ours = call(cutting=Cutting(1, joined=("orders", "payments")), me=Joining({"query": "q"}, "app"))
     rejoins = joined(life=LIFE.rejoining())
     asked = Joining({**REPORTED, "query": "q"}, "app", topics=("orders",))
-    assert asked.alone_as == "app orders\nq orders"
+    assert asked.alone_as == ["app orders", "q orders"]
     assert decided(life.join, rejoins, ours) == asks(rejoins, Join("n-1", asked))
 
 

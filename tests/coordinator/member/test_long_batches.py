@@ -18,12 +18,13 @@ from coordinator.member.service import Service
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls
-from coordinator.redis.client import RedisClient, Reply
+from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import STANDBY
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Joining
 from coordinator.redis.snapshot import read_group
 from coordinator.redis.store import store_of
+from coordinator.redis.verb import Reply
 from coordinator.values.offset_spec import Earliest
 from coordinator.values.subscription import TopicPartition, Topics
 from simulation.kafka import KEYS, TOPIC, SimulatedKafka, SimulatedLog

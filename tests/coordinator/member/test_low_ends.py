@@ -10,7 +10,7 @@ from coordinator.member.service import Service
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.ports import Log
+from coordinator.values.log import Log
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, PatientClock, batch, read, records, subscribed

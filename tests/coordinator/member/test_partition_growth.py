@@ -16,7 +16,7 @@ from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.ports import Log
+from coordinator.values.log import Log
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Assigned, TopicPartition, Topics
 from group_services import Group, batches, run, slices_read

@@ -43,8 +43,11 @@ def placed(state: State, *answers: Answer, **settings: object) -> object:
     def step(state: State, seen: object, of: object) -> Decision:
         return Decision(place(state, seen, of))  # type: ignore[arg-type]
 
-    known: tuple[Answer, ...] = (ReadStable(("orders",)), {}), (ResolveOffsets(Earliest(), (TP,)), {TP: 0})
-    return decided(step, state, call(**settings), *known, (ReadResetEpoch(), 0), *answers)  # type: ignore[arg-type]
+    known: tuple[Answer, ...] = (ReadStable(("orders",)), {}), (ReadResetEpoch(), 0)
+    return decided(step, state, call(**settings), *known, *answers)  # type: ignore[arg-type]
+
+
+BEGINNING: Answer = ResolveOffsets(Earliest(), (TP,)), {TP: 0}
 
 
 def created(position: int) -> Answer:
@@ -64,7 +67,7 @@ def test_a_partition_that_redis_does_not_know_and_the_mirror_has__its_offset() -
 
 
 def test_a_partition_that_nobody_has_read__the_beginning_of_its_log() -> None:
-    placed(joined(owning=Owning()), (ReadGroupOffsets(), None), created(0))
+    placed(joined(owning=Owning()), (ReadGroupOffsets(), None), BEGINNING, created(0))
 
 
 def test_a_partition_of_which_this_process_proves_a_part_only__a_loss() -> None:
@@ -83,12 +86,18 @@ def test_proofs_of_others_are_missing__wait_and_recover_again() -> None:
 
 
 def test_a_part_only_and_on_state_loss_is_earliest__the_beginning_of_its_log() -> None:
-    placed(joined(evidence=HALF, owning=Owning()), (ReadGroupOffsets(), {}), created(0), on_state_loss="earliest")
+    placed(
+        joined(evidence=HALF, owning=Owning()),
+        (ReadGroupOffsets(), {}),
+        BEGINNING,
+        created(0),
+        on_state_loss="earliest",
+    )
 
 
 def test_a_fact_of_an_older_reset_proves_nothing() -> None:
     known = replace(READ, known=replace(READ.known, reset=-1))
-    placed(joined(evidence=known, owning=Owning()), (ReadGroupOffsets(), {}), created(0))
+    placed(joined(evidence=known, owning=Owning()), (ReadGroupOffsets(), {}), BEGINNING, created(0))
 
 
 def test_prove__while_the_group_recovers_a_proven_partition_is_created_at_once() -> None:

@@ -26,7 +26,7 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.mirror import GroupOffsets, entry
 from coordinator.progress.ownership import Fact
-from coordinator.redis.ports import Proof
+from coordinator.redis.replies import Proof
 from coordinator.values.offset_spec import Earliest
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Assigned

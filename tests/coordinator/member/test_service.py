@@ -38,6 +38,7 @@ from coordinator.plan.planning import Cutting
 from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.progress.slices import Slice
 from coordinator.redis.replies import Joined, Joining, Moved, Seen
+from coordinator.values.hash_map import HashMap
 from coordinator.values.offset_spec import Latest
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topics
@@ -264,9 +265,9 @@ def test_a_task_takes_records_one_by_one__of_a_lane_on_trial_with_about_one_reco
 
 
 EARLY = end_of(10, 20, early=1)
-TO_15 = {TP: ((WHOLE, 15),)}
+TO_15 = {TP: HashMap.of(WHOLE, 15)}
 EARLY_TASKS = tuple((Slice(TP, hashes, OffsetRange(10, 20)),) for hashes in (LEFT, RIGHT))
-SEALED = Seal(EARLY.digest, {TP: ((LEFT, 15),)})
+SEALED = Seal(EARLY.digest, {TP: HashMap.of(LEFT, 15)})
 
 
 def reading(world: Script) -> Service:
@@ -315,7 +316,7 @@ RECORD = FailingRecord(TP, 5, 15, 1, 0)
 def test_the_last_task_ends__the_failing_records_of_all_tasks_are_stored_with_the_seal() -> None:
     world = Script(answered(True))
     reading(world).end_task(EARLY.digest, 0, TO_15, Failures((RECORD,)))
-    assert world.requests == [Seal(EARLY.digest, {TP: ((LEFT, 15),)}, (RECORD,))]
+    assert world.requests == [Seal(EARLY.digest, {TP: HashMap.of(LEFT, 15)}, (RECORD,))]
 
 
 def test_a_replay_of_a_sealed_batch_defers_a_key__its_task_waits_until_the_lower_end_is_sealed() -> None:
@@ -324,7 +325,7 @@ def test_a_replay_of_a_sealed_batch_defers_a_key__its_task_waits_until_the_lower
     member = service(joined(batch=Batch(EARLY, granted=owned(), replayed=True, ends={})), world)
     member._inbox.begin(EARLY, EARLY_TASKS)
     member.end_task(EARLY.digest, 0, TO_15, Failures((RECORD,)))
-    assert world.requests == [Seal(EARLY.digest, {TP: ((LEFT, 15),)}, (RECORD,))]
+    assert world.requests == [Seal(EARLY.digest, {TP: HashMap.of(LEFT, 15)}, (RECORD,))]
     member.end_task(EARLY.digest, 1, {})
     assert len(world.requests) == 1
 

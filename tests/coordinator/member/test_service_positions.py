@@ -11,7 +11,8 @@ from coordinator.errors import (
 )
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.client import RedisClient, Reply
+from coordinator.redis.client import RedisClient
+from coordinator.redis.verb import Reply
 from coordinator.values.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition, Topics

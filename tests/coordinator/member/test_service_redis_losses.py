@@ -17,7 +17,7 @@ from coordinator.errors import (
 from coordinator.kafka.log import KafkaLog
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.ports import Log
+from coordinator.values.log import Log
 from coordinator.values.offset_spec import Latest
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition

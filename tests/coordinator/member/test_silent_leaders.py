@@ -1,27 +1,47 @@
 """The leader of a partition does not answer (rule: silent-leader). On real servers, without Spark."""
 
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import pytest
 
+from coordinator.errors import DataLossError
 from coordinator.member.decision import Seen
 from coordinator.member.low_ends import judged
 from coordinator.member.service import Service
 from coordinator.member.state import LogView
+from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.values.offset_spec import OffsetSpec
 from coordinator.values.subscription import Bounds, TopicPartition
-from group_services import Group, batch, read, records, subscribed
-from kafka_logs import Through
+from group_services import UNLIMITED, Group, batch, read, records, subscribed
+from kafka_logs import Lower, Through, delete_records, kafka_log
+from three_brokers import ThreeBrokers
 from topics import Record
 
 
 @dataclass
 class Silent(Through):
-    """A real log; the leaders of some partitions do not answer, for so many looks."""
+    """A real log; the leaders of some partitions do not answer, for so many looks. Whoever waits for them fails."""
 
     partitions: set[TopicPartition] = field(default_factory=set)
     looks: int = 1_000_000
+
+    def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self.high_watermarks([tp for tp in partitions if self.looks < 0 or tp not in self.partitions])
+
+    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self.log.high_watermarks(self._answered(partitions))
+
+    def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self.log.resolve(spec, self._answered(partitions))
+
+    def _answered(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        wanted = set(partitions)
+        assert self.looks < 0 or wanted.isdisjoint(self.partitions), "somebody waits for a silent leader"
+        return wanted
 
     def bounds_now(
         self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
@@ -72,14 +92,92 @@ def test_another_member_has_read_beyond_the_last_known_end__nothing_is_lost_and_
     assert (dict(bounds), dict(log.low), set(log.unsure)) == ({tp: Bounds(0, 8, 1)}, {}, {tp})
 
 
-@pytest.mark.parametrize("looks", [1, 3])
-def test_a_leader_that_has_never_answered__the_start_waits_for_it(
-    members: Group, two: tuple[TopicPartition, TopicPartition], looks: int
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_a_leader_that_has_never_answered_this_process__the_others_start_at_once_and_it_joins_when_it_answers(
+    members: Group, two: tuple[TopicPartition, TopicPartition], checkpoint: bool
 ) -> None:
     here, away = two
-    member = members.service(subscribed(here), log=Silent(members.log(), {away}, looks))
-    member.first_positions()
-    assert records(batch(member, StreamOffset(members.name))) == read(here, 0, 4) | read(away, 0, 4)
+    member, end = begun(members, here, Silent(members.log()))
+    assert member.next_offset(end, UNLIMITED) is None
+    member.leave()
+    more(members, here, away)
+
+    log = Silent(members.log(), {away})
+    member = members.service(subscribed(here), log=log)
+    if not checkpoint:
+        end = StreamOffset(members.name)
+        member.first_positions()
+    end = batch(member, end)
+    assert records(end) == read(here, 4, 8)
+    assert member.log_ends() == {here: 8}, "nothing is known of the other log"
+    log.partitions = set()
+    assert records(batch(member, end)) == read(away, 4, 8)
+
+
+def test_a_real_broker_is_frozen_when_a_query_starts_with_its_checkpoint(
+    three_brokers: ThreeBrokers, redis_url: str, group: str
+) -> None:
+    topic, bootstrap = three_brokers.topic_without_copies(), three_brokers.brokers.bootstrap
+    with closing(Group(three_brokers.kafka, redis_url, group)) as members:
+        partitions = [TopicPartition(topic, partition) for partition in range(3)]
+        more(members, *partitions)
+        member, end = begun(members, partitions[0], Silent(members.log()))
+        assert member.next_offset(end, UNLIMITED) is None
+        member.leave()
+        more(members, *partitions)
+        log = kafka_log(bootstrap, patience_ms=600_000)
+        with closing(log), three_brokers.frozen(3):
+            began, member = time.monotonic(), members.service(subscribed(partitions[0]), log=log)
+            end = batch(member, end)
+            assert records(end) == read(partitions[0], 4, 8)
+            assert time.monotonic() - began < 30
+        assert records(batch(member, end)) == read(partitions[2], 4, 8)
+
+
+def test_a_log_that_turns_out_shorter_than_the_checkpoint_is_a_loss_once_its_leader_answers(
+    members: Group, two: tuple[TopicPartition, TopicPartition]
+) -> None:
+    here, away = two
+    log = Silent(members.log())
+    member, end = begun(members, here, log)
+    member.leave()
+    more(members, here)
+
+    log = Silent(Lower(members.log(), {away: 2}), {away})
+    member = members.service(subscribed(here), log=log)
+    end = batch(member, end)
+    assert records(end) == read(here, 4, 8)
+    log.partitions = set()
+    assert member.next_offset(end, UNLIMITED) is None, "it may be a new leader"
+    members.clock.skip(LOW_MS)
+    with pytest.raises(DataLossError, match=f"{away}"):
+        member.next_offset(end, UNLIMITED)
+
+
+def test_a_log_that_has_aged_meanwhile_is_a_loss_at_the_first_answer(
+    members: Group, two: tuple[TopicPartition, TopicPartition]
+) -> None:
+    here, away = two
+    member, end = begun(members, here, Silent(members.log()))
+    member.leave()
+    more(members, here, away)
+    delete_records(members.kafka, away, 6)
+
+    log = Silent(members.log(), {away})
+    member = members.service(subscribed(here), log=log)
+    end = batch(member, end)
+    log.partitions = set()
+    with pytest.raises(DataLossError, match="records 4-5 are gone"):
+        member.next_offset(end, UNLIMITED)
+
+
+def test_a_new_group_waits_for_the_first_positions_of_each_partition(
+    members: Group, two: tuple[TopicPartition, TopicPartition]
+) -> None:
+    here, away = two
+    member = members.service(subscribed(here), log=Silent(members.log(), {away}))
+    with pytest.raises(AssertionError, match="waits for a silent leader"):
+        member.first_positions()
 
 
 def test_available_now_waits_for_the_end_of_each_log(

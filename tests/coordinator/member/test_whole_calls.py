@@ -44,7 +44,6 @@ def group(**changes: Any) -> ByKind:
     answers = {
         "ReadTopics": TOPICS,
         "ReadLogEnds": {TP: Bounds(0, 100)},
-        "ResolveOffsets": {TP: 0},
         "ReadStable": {TP: 10},
         "CreatePositions": "",
         "ReadWorking": frozenset(),
@@ -74,7 +73,7 @@ def test_the_first_call_of_a_member__joins_acquires_and_plans() -> None:
     end = member.run(NEXT_OFFSET, call(FIRST))
     assert end == replace(end_of(10, 100), member="m-minted")
     assert world.names() == (
-        "ReadTopics Learn ReadWorking Join ReadClusterPolicies CopyPolicies ReadStable ResolveOffsets CreatePositions "
+        "ReadTopics Learn ReadWorking Join ReadClusterPolicies CopyPolicies ReadStable CreatePositions "
         "LookAtGroup Acquire Notify "
         "ReadLogEnds ReportEnds ReadWorking ReadStrikes ReadFailing Grant DescribeLanes ShowLanes ReadTopics"
     )
@@ -117,9 +116,9 @@ def test_lost_in_the_middle_of_a_look__recover_join_again_and_plan() -> None:
     member = turns(world, State(FRESH))
     assert member.run(NEXT_OFFSET, call(FIRST)) == replace(end_of(10, 100), member="m-minted")
     assert world.names() == (
-        "ReadTopics Learn ReadWorking Join ReadClusterPolicies CopyPolicies ReadStable ResolveOffsets CreatePositions "
+        "ReadTopics Learn ReadWorking Join ReadClusterPolicies CopyPolicies ReadStable CreatePositions "
         "LookAtGroup Acquire ReadGroupOffsets ReadResetEpoch Recover Log ReadWorking Join CopyPolicies "
-        "ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire Notify "
+        "ReadStable CreatePositions LookAtGroup Acquire Notify "
         "ReadLogEnds ReportEnds ReadWorking ReadStrikes ReadFailing Grant DescribeLanes ShowLanes ReadTopics"
     )
     assert member.state.life.nonce == "n-2"

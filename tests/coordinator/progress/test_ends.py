@@ -10,6 +10,7 @@ from coordinator.errors import StateFormatError
 from coordinator.progress.ends import Ends, ended, ends_of, parsed, text_of, unread
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
 
@@ -53,9 +54,9 @@ def batches_with_tasks(draw: st.DrawFn) -> tuple[StreamOffset, list[tuple[list[S
     return batch, [(slices, draw(st.fixed_dictionaries({}, optional={TP: _ENDS, OTHER: _ENDS}))) for slices in tasks]
 
 
-def _two_ends(cut: int, low: int, high: int) -> tuple[tuple[HashRange, int], ...]:
+def _two_ends(cut: int, low: int, high: int) -> HashMap[int]:
     """Ends of the hashes below and above a cell; a task may have ended between two keys."""
-    return (hashes(0, cut - 1), low), (hashes(cut, CELLS - 1), high)
+    return HashMap(((hashes(0, cut - 1), low), (hashes(cut, CELLS - 1), high)))
 
 
 _ENDS = st.builds(_two_ends, st.integers(1, CELLS - 1), st.integers(0, 13), st.integers(0, 13))
@@ -108,12 +109,12 @@ def test_positions_hashes_and_lane_epochs_stay(drawn: tuple[StreamOffset, list[t
     assert unread(batch).slices == ()
 
 
-WHOLE_ENDS: Ends = {TP: ((hashes(0, 7), 7),)}
+WHOLE_ENDS: Ends = {TP: HashMap.of(hashes(0, 7), 7)}
 
 
 def test_tasks_that_read_all_of_their_slices__no_early_end() -> None:
     s = Slice(TP, hashes(0, 3), OffsetRange(5, 9))
-    assert ends_of([([s], {TP: ((hashes(0, 7), 9),)}), ([s._replace(hashes=hashes(4, 7))], {})]) == {}
+    assert ends_of([([s], {TP: HashMap.of(hashes(0, 7), 9)}), ([s._replace(hashes=hashes(4, 7))], {})]) == {}
 
 
 def test_equal_ends_of_neighbours__one_range_in_the_seal() -> None:

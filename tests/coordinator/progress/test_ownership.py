@@ -14,7 +14,6 @@ from coordinator.progress.ownership import (
     completed,
     facts_below,
     held,
-    missing,
     narrowed,
     remaining,
 )
@@ -37,13 +36,6 @@ def test_a_verdict_is_for_the_parts_of_a_lane_that_are_owned_at_its_epoch() -> N
     lane = Lane(WHOLE, "a.1", 5)
     owned = (Owned(Q0, "a.1"), Owned(Q1, "a.2"), Owned(Q3, "a.1"))
     assert held(lane, owned) == (Q0, Q3)
-
-
-def test_missing_is_the_rest_of_the_lane() -> None:
-    assert missing(WHOLE, (Q0, Q2)) == (Q1, Q3)
-    assert missing(WHOLE, (WHOLE,)) == ()
-    assert missing(WHOLE, ()) == (WHOLE,)
-    assert missing(HashRange(5, 9), (HashRange(5, 6),)) == (HashRange(7, 9),)
 
 
 def test_narrowing_an_offset_keeps_owned_lanes_and_drops_empty_partitions() -> None:

@@ -11,7 +11,7 @@ from coordinator.progress.leader_epochs import Extent, parsed
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.group_state import KnownTopic
-from coordinator.redis.positions import _facts
+from coordinator.redis.position_verbs import facts_of
 from coordinator.values import identifiers
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import OffsetRange, union
@@ -69,7 +69,7 @@ def test_the_texts_of_redis(data: st.DataObject, topic_id: str, reset: int) -> N
 @given(st.lists(positions, min_size=1, max_size=4))
 def test_a_proof_of_a_position(found: list[int]) -> None:
     proofs = tuple(Fact(hashes, at, "a1.1") for hashes, at in zip(cuts(len(found)), found, strict=True))
-    assert _facts("".join(f"{f.hashes} {f.epoch} {f.done};" for f in proofs)) == proofs
+    assert facts_of("".join(f"{f.hashes} {f.epoch} {f.done};" for f in proofs)) == proofs
 
 
 @given(st.data(), ids, resets)

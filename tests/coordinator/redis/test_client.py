@@ -1,6 +1,9 @@
 """The Redis client names a server that does not answer or refuses, without the password."""
 
+from contextlib import closing
+
 import pytest
+from redis.exceptions import ConnectionError as NoConnectionError
 
 from coordinator.errors import RedisAccessError, RedisUnavailableError
 from coordinator.redis.calls import ScriptCalls
@@ -22,3 +25,12 @@ def test_a_wrong_password_is_an_access_error_without_the_password(redis_url: str
     with pytest.raises(RedisAccessError) as error:
         store_of(ScriptCalls(RedisClient(url), "g")).positions.status()
     assert "hunter2" not in str(error.value)
+
+
+def test_a_client_makes_the_digest_of_a_script_once_until_an_outage(redis_url: str) -> None:
+    with closing(RedisClient(redis_url)) as client:
+        made = client._script("status")
+        assert client._script("status") is made
+        with pytest.raises(RedisUnavailableError), client.reading():
+            raise NoConnectionError
+        assert client._script("status") is not made, "it would keep the connections of the client before"

@@ -9,10 +9,9 @@ from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs, Reservation
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.ports import Store
 from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.snapshot import read_group
-from coordinator.redis.store import store_of
+from coordinator.redis.store import Store, store_of
 from coordinator.values import verdicts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from store_world import LONGEST, NO_MEMBER, SESSION, TOPICS, TP, WANTED, World, lane, offset

@@ -12,9 +12,8 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.lane_lines import BatchLine
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.policies import KEPT_MS
-from coordinator.redis.ports import Store
 from coordinator.redis.replies import Caller, Joining
-from coordinator.redis.store import store_of
+from coordinator.redis.store import Store, store_of
 from store_world import LONGEST, OTHER, TOPICS, TP, WANTED, World, lane, offset
 from streams import eventually
 

@@ -11,6 +11,7 @@ from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Caller, Sealed
 from coordinator.redis.store import store_of
+from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import Topic
@@ -22,7 +23,7 @@ LOWER, UPPER = cuts(2)
 EARLY = replace(offset(lane("aa.1", 0, 10)), early=1)
 RECORD = FailingRecord(TP, 5, 7, 2, 1_700_000_000_000, False, "ValueError", "no such order")
 KEY = HashRange(5, 5)
-TO_7: Ends = {TP: ((KEY, 7),)}
+TO_7: Ends = {TP: HashMap.of(KEY, 7)}
 
 
 def reading(world: World) -> Caller:
@@ -91,7 +92,7 @@ def test_a_member_that_lost_the_hash_writes_no_failing_record(world: World) -> N
     world.store.positions.acquire(other, {TP: (LOWER,)})
     theirs, mine = replace(RECORD, offset=9, parked=True), replace(RECORD, key_hash=UPPER.lo)
     world.redis.hset(GroupKeys(world.group).failing, theirs.field, theirs.text)
-    ends: Ends = {TP: ((KEY, 7), (HashRange(UPPER.lo, UPPER.lo), 7))}
+    ends: Ends = {TP: HashMap(((KEY, 7), (HashRange(UPPER.lo, UPPER.lo), 7)))}
     assert world.store.positions.seal(me, EARLY.digest, ends, (RECORD, mine)).value
     assert world.store.poison.failing() == (theirs, mine)
 

@@ -7,16 +7,17 @@ import pytest
 from coordinator.progress.ownership import Owned, completed
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.ports import Store
 from coordinator.redis.replies import Caller, Sealed
+from coordinator.redis.store import Store
 from coordinator.values import verdicts
+from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import WHOLE
 from store_world import LONGEST, SESSION, TP, WANTED, World, lane
 
 ON_EACH_SERVER = True
 A, B = "deny a", "deny b"
 END = StreamOffset("g", "m-1", 0, {"orders": "id-1"}, {TP: (lane("aa.1", 0, 100),)}, early=1)
-TO_60 = {TP: ((WHOLE, 60),)}
+TO_60 = {TP: HashMap.of(WHOLE, 60)}
 GRANTING: dict[str, Callable[[Store, Caller], object]] = {
     "look": lambda store, me: store.members.look(me),
     "acquire": lambda store, me: store.positions.acquire(me, WANTED),

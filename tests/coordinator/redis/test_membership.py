@@ -11,9 +11,9 @@ from coordinator.assignment.assignors.assignor import Assignment
 from coordinator.progress.ownership import Owned, completed
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.ports import Store
 from coordinator.redis.replies import SETTLE_MS, Caller, Joining, Leaving, Look
 from coordinator.redis.snapshot import read_group
+from coordinator.redis.store import Store
 from coordinator.values import verdicts
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE

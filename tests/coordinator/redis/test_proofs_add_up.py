@@ -7,8 +7,7 @@ import pytest
 from coordinator.errors import StateLostError
 from coordinator.progress.ownership import Fact
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.ports import Proof
-from coordinator.redis.replies import Caller
+from coordinator.redis.replies import Caller, Proof
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition

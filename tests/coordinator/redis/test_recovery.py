@@ -14,9 +14,8 @@ from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.ports import Store
 from coordinator.redis.replies import Caller, Joining
-from coordinator.redis.store import store_of
+from coordinator.redis.store import Store, store_of
 from coordinator.values import verdicts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
@@ -371,7 +370,7 @@ def test_after_a_loss_the_strictest_evidence_of_policies_holds(
         world.policies.set_policy(kept)
     world.redis.delete(GroupKeys(world.group).meta)
     world.store.positions.recover(NO_MEMBER, "bb", "meta is gone", 0, TOPICS, {TP: None}, (), proven)
-    assert world.store.members.policy() == found
+    assert world.store.policies.policy() == found
     assert not world.kept_for_ever()
 
 
@@ -379,7 +378,7 @@ def test_a_restart_keeps_the_policies_of_redis(world: World) -> None:
     world.found(p0=5)
     world.restart()
     world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
-    assert world.store.members.policy() == NO_POLICY, "no policy was set"
+    assert world.store.policies.policy() == NO_POLICY, "no policy was set"
 
 
 def test_unknown_policies_end_when_an_operator_sets_them_or_a_later_recovery_proves_them(world: World) -> None:
@@ -387,11 +386,11 @@ def test_unknown_policies_end_when_an_operator_sets_them_or_a_later_recovery_pro
     for nonce in ("bb", "cc"):
         world.redis.delete(*OperatorVerbs.of_group(world.client, world.group).names())
         world.store.positions.recover(NO_MEMBER, nonce, "all is gone", 0, TOPICS, {TP: 5})
-        assert not world.store.members.policy().may_share("orders")
-        assert world.store.members.policy().in_order("orders")
+        assert not world.store.policies.policy().may_share("orders")
+        assert world.store.policies.policy().in_order("orders")
         if nonce == "bb":
             world.policies.set_policy({ICS: "true"})
         else:
             world.redis.delete(GroupKeys(world.group).meta)
             world.store.positions.recover(NO_MEMBER, "dd", "meta is gone", 0, TOPICS, {TP: 5}, (), NO_POLICY)
-        assert world.store.members.policy() == NO_POLICY
+        assert world.store.policies.policy() == NO_POLICY

@@ -9,9 +9,8 @@ import pytest
 
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.ports import Store
 from coordinator.redis.replies import Caller, Joining
-from coordinator.redis.store import store_of
+from coordinator.redis.store import Store, store_of
 from coordinator.values.subscription import Topic, TopicPartition
 from coordinator.values.verdicts import Recovering
 from store_world import FIELDS, LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, World

@@ -12,6 +12,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Authorized, Sealed
 from coordinator.redis.snapshot import list_groups
 from coordinator.values import verdicts
+from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import TopicPartition
@@ -258,7 +259,7 @@ def test_authorisation_names_the_parts_still_owned(world: World) -> None:
 
 
 EARLY = replace(offset(lane("aa.1", 0, 10)), early=1)
-TO_7: Ends = {TP: ((WHOLE, 7),)}
+TO_7: Ends = {TP: HashMap.of(WHOLE, 7)}
 
 
 def test_a_sealed_batch_is_authorised_with_its_ends_in_each_later_life(world: World) -> None:
@@ -297,7 +298,7 @@ def test_a_batch_is_sealed_as_planned__each_early_end_is_added_once(world: World
         assert world.store.positions.authorize(me, EARLY, as_planned=True).value.as_planned
     assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed({})
     for hashes, end in ((upper, 7), (lower, 5), (upper, 7)):
-        assert world.store.positions.seal(me, EARLY.digest, {TP: ((hashes, end),)}).value
+        assert world.store.positions.seal(me, EARLY.digest, {TP: HashMap.of(hashes, end)}).value
     later = world.join("m-1", "i2")
     ends = world.store.positions.authorize(later, EARLY, replayed=True, as_planned=True).value.ends
     assert ends == {TP: ((lower, 5), (upper, 7))}
@@ -320,7 +321,7 @@ def test_a_seal_is_not_taken_for_one_of_a_topic_with_a_longer_name(world: World)
     me = world.join()
     world.store.positions.acquire(me, WANTED)
     world.store.positions.authorize(me, EARLY, as_planned=True)
-    ends = {TopicPartition(topic, 0): ((WHOLE, 7),) for topic in ("orders", "rs")}
+    ends = {TopicPartition(topic, 0): HashMap.of(WHOLE, 7) for topic in ("orders", "rs")}
     for tp, of_tp in ends.items():
         world.store.positions.seal(me, EARLY.digest, {tp: of_tp})
     assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(ends)

@@ -19,7 +19,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    most: int = option("the.most", Integer(1, 10, unit=60), "2", former="theMost")
+    most: int = option("the.most", Integer(1, 10, unit=60), "2")
     least: int | None = optional("the.least", Integer(1, 10))
     ports: range = option_or(range(1), "ports", Ports())
     password: str | None = optional("password", Word(("a", "b")), secret=True)
@@ -34,7 +34,7 @@ def test_a_setting_has_the_value_of_its_default_text() -> None:
 def test_the_options_of_settings_are_found_by_field() -> None:
     found = option_fields(Settings)
     assert [*found] == ["most", "least", "ports", "password", "keys"]
-    assert (found["most"].name, found["most"].former, found["most"].parse("10")) == ("the.most", "theMost", 600)
+    assert (found["most"].name, found["most"].parse("10")) == ("the.most", 600)
 
 
 def test_a_refused_text_is_named_with_its_limit() -> None:

@@ -14,6 +14,7 @@ from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 from coordinator.progress.slices import Slice
+from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import TopicPartition
@@ -180,7 +181,7 @@ def test_a_task_that_waits_for_its_function_stays_connected(receiver: TaskServer
         eventually(lambda: receiver._heard, "the task has said that it is there", 20)
 
 
-TO_5: Ends = {TopicPartition("orders", 0): ((WHOLE, 5),)}
+TO_5: Ends = {TopicPartition("orders", 0): HashMap.of(WHOLE, 5)}
 
 
 class Ended:

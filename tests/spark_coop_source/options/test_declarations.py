@@ -77,7 +77,7 @@ def test_every_option_that_is_declared_has_a_meaning_on_the_page_once() -> None:
 
 
 def test_no_two_options_have_one_name() -> None:
-    spelled = [name.lower() for option in OPTION_OF.values() for name in (option.name, option.former) if name]
+    spelled = [option.key for option in OPTION_OF.values()]
     assert len(spelled) == len({*spelled})
 
 

@@ -17,7 +17,7 @@ from coordinator.values.ranges import WHOLE
 from coordinator.values.record_filter import EVERYTHING
 from coordinator.values.subscription import Assigned, Pattern, TopicPartition, Topics
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
-from spark_coop_source.options.declarations import FORMER_NAMES, SourceOptions
+from spark_coop_source.options.declarations import SourceOptions
 from spark_coop_source.options.options import validate
 
 BROKER = {"kafka.bootstrap.servers": "broker:9092"}
@@ -177,33 +177,6 @@ def test_names_in_lower_case_as_spark_hands_them_on_mean_the_same() -> None:
     mixed = STREAM | {"minPartitions": "3", "kafkaConsumer.pollTimeoutMs": "9", "includeHeaders": "true", "slots": "1"}
     lower = {name.lower(): text for name, text in mixed.items()}
     assert validate(mixed, streaming=True) == validate(lower, streaming=True)
-
-
-FORMER = {
-    "pushFilters": "true",
-    "onStateLoss": "earliest",
-    "mapInRead": "operator:mul",
-    "mapInRead.schema": "n long",
-    "mapInRead.perKey": "true",
-    "mapInRead.concurrency": "2",
-    "mapInRead.onError": '{"then":"skip"}',
-}
-FUNCTION = {"map.in.read": "operator:add", "map.in.read.schema": "a int", "map.in.read.per.key": "true"}
-
-
-@pytest.mark.parametrize("former", FORMER)
-def test_a_former_name_means_the_same(former: str) -> None:
-    name, text, streaming = FORMER_NAMES[former].name, FORMER[former], former != "pushFilters"
-    given = STREAM | (FUNCTION if name.startswith("map.in.read") else {})
-    wanted = validate(given | {name: text}, streaming=streaming)
-    assert wanted != validate(given, streaming=streaming) or FUNCTION.get(name) == text
-    given.pop(name, None)
-    for spelled in (former, former.lower()):
-        assert validate(given | {spelled: text}, streaming=streaming) == wanted
-
-
-def test_every_former_name_is_tried() -> None:
-    assert {*FORMER} == {*FORMER_NAMES}
 
 
 def test_kafka_group_id_is_the_group() -> None:

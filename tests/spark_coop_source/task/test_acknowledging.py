@@ -18,6 +18,7 @@ from coordinator.progress.ends import slices_to
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.keys import GroupKeys
+from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts, hash_record
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange, union
 from coordinator.values.record_filter import RecordFilter
@@ -119,7 +120,7 @@ def test_an_attempt_whose_given_ends_leave_out_a_strip_covers_nothing_of_it() ->
     """Its lower half ended at its beginning, so this attempt reads the upper half from 120 only."""
     upper = next(k for k in KEYS if hash_record(k, 0) in HALVES[1])
     batch = batch_of(one_lane(HALVES[0], 95, 130), one_lane(HALVES[1], 120, 130))
-    mine = slices_to(batch.slices, {TP: ((HALVES[0], 95),)})
+    mine = slices_to(batch.slices, {TP: HashMap.of(HALVES[0], 95)})
     found = handed(reads({125: upper}, strips_of(batch, batch.slices)[TP], mine))
     assert covered(found) == ["120-129"], "no hole of 95-129 in the lower half"
 
@@ -273,7 +274,7 @@ def test_an_attempt_that_reads_to_given_ends_covers_no_record_that_it_does_not_r
     log: Log, batch: StreamOffset, size: int, data: st.DataObject
 ) -> None:
     """Its strips are those of the plan; any hashes may end earlier."""
-    ends = {TP: tuple((hashes, data.draw(st.integers(0, 61))) for hashes in EIGHTHS)}
+    ends = {TP: HashMap((hashes, data.draw(st.integers(0, 61))) for hashes in EIGHTHS)}
     mine = slices_to(batch.slices, ends)
     if mine:
         points = {(o, hash_record(key, o)) for o, key in log.items()}

@@ -268,6 +268,33 @@ except EnvironmentMismatchError as error:
     assert "Remedy: install coop-kafka with its dependencies where driver and executors run" in done.stdout
 
 
+def test_a_worker_without_memory_for_a_thread_names_the_option(kafka: Kafka) -> None:
+    """As under spark.executor.pyspark.memory: the address space is limited, and a thread's stack no longer fits."""
+    topic = kafka.create_topic("memory")
+    program = f"""
+import resource
+from coordinator.errors import EnvironmentMismatchError
+from coordinator.progress.slices import Slice
+from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import TopicPartition
+from spark_coop_source.task import slice_reader
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.read import read_slices
+part = Slice(TopicPartition({topic!r}, 0), WHOLE, OffsetRange(0, 1))
+task = SlicePartition((part,), {{"bootstrap_servers": {kafka.bootstrap!r}}}, ("value",), 1000, True)
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**21, resource.RLIM_INFINITY))
+try:
+    list(read_slices(task))
+except EnvironmentMismatchError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "ENVIRONMENT_MISMATCH: a Python worker got no more memory or threads" in done.stdout, done.stderr
+    assert "its limit is" in done.stdout
+    assert "Remedy: raise spark.executor.pyspark.memory" in done.stdout
+
+
 def test_a_workers_collector_skips_imported_objects() -> None:
     program = """
 import gc

@@ -1,7 +1,7 @@
 -- Checks arguments of a verb: they may come from a damaged or forged checkpoint. Each verb checks all of its arguments
 -- before it writes anything (rule: check-then-write). It refuses texts that it could not read again. The bounds are
 -- those of `coordinator/values/identifiers.py`. An error that begins with ARGUMENT becomes an error about the checkpoint.
--- Uses damage
+-- Uses damage, names
 local NAME = '^[%w._-]+$'
 local RESET_DIGITS = 15
 
@@ -19,21 +19,20 @@ end
 
 local function is_position(text) return number(text) and text ~= OFFSET_MAX end
 
--- "topic id partition lanes" -> its four parts
-local function lanes_of_argument(text)
-  local topic, id, partition, lanes = string.match(text, '^([%w._-]+) ([%w._-]+) (%d+) (.*)$')
-  require_argument(topic and number(partition), 'lanes', text)
-  return topic, id, partition, lanes
+-- The topic and the partition of a key, and the id that A.ids has of this topic.
+local function place_of(key)
+  local topic, partition = string.match(key, '^coop:v1:{[^}]*}:%a+:([%w._-]+):(%d+)$')
+  require_argument(topic and number(partition), 'topic', key)
+  require_argument(string.find(A.ids[topic], NAME), 'topic id', A.ids[topic])
+  return topic, partition, A.ids[topic]
 end
 
--- "topic id count partition position" in ARGV from `first` on -> {topic, id, count, partition, position}, by index
-local function positions_of_arguments(first)
-  local places = {}
-  for i = first, #ARGV do
-    local topic, id, count, partition, position = string.match(ARGV[i], '^([%w._-]+) ([%w._-]+) (%d+) (%d+) (%S+)$')
-    local right = topic and number(count) and number(partition) and tonumber(partition) < tonumber(count)
-    require_argument(right and (position == '-' or is_position(position)), 'position', ARGV[i])
-    places[i] = { topic, id, count, partition, position }
+-- Checks A.places: {topic, id, count, partition, position} of each partition, position "-" where there is none.
+local function check_places()
+  for _, p in ipairs(A.places) do
+    local named = string.find(p.topic, NAME) and string.find(p.id, NAME)
+    local right = named and number(p.count) and number(p.partition) and tonumber(p.partition) < tonumber(p.count)
+    require_argument(right and (p.position == '-' or is_position(p.position)), 'position',
+      table.concat({ p.topic, p.id, p.count, p.partition, p.position }, ' '))
   end
-  return places
 end

@@ -1,6 +1,6 @@
 -- Checks all state that a verb reads before the verb writes anything (rule: check-then-write). An operator may have
 -- damaged keys of the group by hand. The error names the key.
--- Uses no shared file
+-- Uses names
 local KINDS = {  -- all others are hashes
   leases = 'zset', batches = 'zset', leaving = 'set', events = 'stream', history = 'stream',
 }
@@ -32,7 +32,7 @@ end
 local fixed = {}  -- the keys that `check_kinds` has read, each once
 local function check_kinds(every)  -- READ_FIRST too if `every`
   local seen = {}  -- thousands of partitions name the same keys of their topic
-  for _, key in ipairs(KEYS) do
+  for _, key in ipairs(EVERY_KEY) do
     local name = string.match(key, '}:(%a+)') or ''
     if (every or not READ_FIRST[name]) and not seen[key] then
       local kind = redis.call('TYPE', key)['ok']
@@ -44,13 +44,13 @@ local function check_kinds(every)  -- READ_FIRST too if `every`
 end
 
 local function check_meta()
-  local nonce, founding, ordering = unpack(redis.call('HMGET', KEYS[1], 'nonce', 'founding', 'ordering'))
-  check(string.match(nonce or '', '^%x+$'), 'nonce of ' .. KEYS[1])
-  check(string.match(founding or '', '^%x+$'), 'founding of ' .. KEYS[1])
-  check(not ordering or ordering == 'key' or ordering == 'none', 'ordering of ' .. KEYS[1])
-  for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(NUMBERS))) do
+  local nonce, founding, ordering = unpack(redis.call('HMGET', META, 'nonce', 'founding', 'ordering'))
+  check(string.match(nonce or '', '^%x+$'), 'nonce of ' .. META)
+  check(string.match(founding or '', '^%x+$'), 'founding of ' .. META)
+  check(not ordering or ordering == 'key' or ordering == 'none', 'ordering of ' .. META)
+  for i, value in ipairs(redis.call('HMGET', META, unpack(NUMBERS))) do
     local optional = i > 3  -- `create_positions` writes only the first three
-    check((not value and optional) or (value and #value < 19 and number(value)), NUMBERS[i] .. ' of ' .. KEYS[1])
+    check((not value and optional) or (value and #value < 19 and number(value)), NUMBERS[i] .. ' of ' .. META)
   end
 end
 

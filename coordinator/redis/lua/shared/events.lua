@@ -1,5 +1,5 @@
 -- Writes events, above all changes of ownership (rule: ownership-events).
--- Uses prelude
+-- Uses names
 
 -- Only changes of ownership have `ranges`. `member` is the subject of the event, by default the caller.
 local function event(key, kind, why, ranges, member)

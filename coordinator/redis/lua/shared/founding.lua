@@ -1,11 +1,11 @@
--- Creates a group. KEYS[3] of such a verb is the stream of events.
--- Uses damage, events, prelude
+-- Creates a group.
+-- Uses damage, events, names, prelude
 
 -- The first key of the call that holds something of the group; nil without one. Events do not count: they outlive it.
 local function remains()
   check_kinds()
-  for _, key in ipairs(KEYS) do
-    if key ~= KEYS[3] and redis.call('EXISTS', key) == 1 then return key end
+  for _, key in ipairs(EVERY_KEY) do
+    if key ~= K.events and redis.call('EXISTS', key) == 1 then return key end
   end
   return nil
 end
@@ -14,6 +14,6 @@ end
 local function create_group(nonce, why)
   redis.call('HSET', META, 'schema', SCHEMA, 'nonce', nonce, 'founding', nonce, 'run_id', run_id(), 'commit_seq', '0',
     'reset_epoch', '0', 'epochs', '0', 'created_at', ms(now_ms()))
-  event(KEYS[3], 'found', why)
+  event(K.events, 'found', why)
   keep()
 end

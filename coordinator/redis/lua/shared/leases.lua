@@ -1,8 +1,8 @@
 -- Leases, hung batches and recoveries. Redis TIME decides them all. Its clock may have been ahead of time at a write.
 -- So a stored time counts for at most the longest session or batch of the group's members, from now on (rule: clock-ahead).
 -- The script cuts a lease and does not end it: its member may be alive, and its own clock ends the lease no later.
--- Uses events, prelude
-local EVENTS = string.gsub(META, 'meta$', 'events')  -- not every verb has it in KEYS
+-- Uses events, names, prelude
+local EVENTS = string.gsub(META, 'meta$', 'events')  -- not every verb names it
 local LEAVING = string.gsub(META, 'meta$', 'leaving')  -- likewise
 local EVENT_ABOVE = 1000  -- ms: small corrections of a clock are frequent and write no event
 

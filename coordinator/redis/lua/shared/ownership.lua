@@ -1,5 +1,5 @@
 -- Changes of ownership: notes and frees ranges, and writes their events (rule: ownership-events).
--- Uses damage, events, prelude
+-- Uses damage, events, names, prelude
 
 -- Adds a range that changes its owner to `ranges`, ascending. It joins the range to its neighbour.
 local function note_range(ranges, owners_key, lo, hi)
@@ -12,12 +12,12 @@ local function note_range(ranges, owners_key, lo, hi)
 end
 
 -- Frees the pieces of the caller's ranges for which `frees(wanted, epoch)` is true. Returns them in the form of
--- `note_range`. ARGV[i] has the wanted ranges of a partition, from 2 on. KEYS[i + places] is its owners. `cut`, if given,
--- cuts the wanted ranges of an owners key.
-local function free_ranges(places, frees, cut)
+-- `note_range`. A.ranges[i] has the wanted ranges of K.partitions[i]. `cut`, if given, cuts the wanted ranges of an owners
+-- key.
+local function free_ranges(frees, cut)
   local ranges, left = {}, {}
-  for i = 2, #ARGV do
-    local owners_key, wanted, after = KEYS[i + places], from_text(ARGV[i]), {}
+  for i, keys in ipairs(K.partitions) do
+    local owners_key, wanted, after = keys.owners, from_text(A.ranges[i]), {}
     if cut then wanted = cut(owners_key, wanted) end
     for _, piece in ipairs(overlay(ranges_at(owners_key, OWNER), wanted)) do
       local epoch, member = owner(piece.left.value)

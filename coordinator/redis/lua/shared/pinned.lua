@@ -1,6 +1,6 @@
 -- Pinned members: each one names its own ranges, and no assignment is computed (rule: pinned-or-assigned). Its ranges
 -- are its entry in the assignment. The entry is its claim: `look` refuses a pinned group's member without one.
--- Uses damage, leases, prelude
+-- Uses damage, leases, names, prelude
 local PINNED = 'pinned'  -- in the place of a protocol: those of assignors end with a version
 local MOST_UNREAD = 20  -- ranges in one event
 

@@ -20,12 +20,13 @@ end
 -- the caller proves. Without any, the policies
 -- are unknown: the strict reading holds until an operator sets them (rule: policies-survive).
 local function recover_policies(policy_key, events_key, proven, survived)
-  if proven == '-' and not survived and redis.call('EXISTS', policy_key) == 0 then
+  if not proven and not survived and redis.call('EXISTS', policy_key) == 0 then
     redis.call('HSET', policy_key, 'accept.individual.commit', 'unknown')
     event(events_key, 'policy', 'accept.individual.commit is unknown after a loss of state: nothing is shared, and each'
       .. ' partition is read in order, until an operator sets it')
   end
-  for name, value in string.gmatch(proven, '(%S+) (%a+);') do
+  for i = 1, #(proven or {}), 2 do
+    local name, value = proven[i], proven[i + 1]
     local known = redis.call('HGET', policy_key, name)
     if value == 'false' and known ~= 'false' then
       redis.call('HSET', policy_key, name, 'false')

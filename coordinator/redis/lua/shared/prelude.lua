@@ -1,14 +1,7 @@
--- Calls, ranges, and the checks and replies of every verb. KEYS[1] is the group's meta, ARGV[1] a JSON object:
---   now     ms, "" for Redis TIME        nonce, seq  of the caller's last reply ("" if none)
---   founding  of the group that the caller knows ("" if it knows none)
---   session, longest, retention, grace   ms, options of the caller; `grace` is partition.growth.grace
---   member, incarnation                  of the caller ("" if it is no member)
---   number                               of this call among the member's ordered calls ("" if it is not ordered)
+-- Ranges, and the checks and replies of every verb.
 -- A verb replies {'OK', name, value, name, value, ...} or {verdict, ...}. The comment of the verb has the names, except
 -- nonce, seq and founding, which `reply` adds. Each verb that replies LOST may also reply {'REPLACED', founding}. Numbers stay text (rule: numbers-as-text).
--- Uses arguments, damage
-local call = cjson.decode(ARGV[1])
-local META = KEYS[1]
+-- Uses arguments, damage, names
 local SCHEMA = '1'  -- of the layout of all keys; also in coordinator/redis/group_state.py
 local COPIED = 'none: a copy was loaded'  -- in place of a run id
 check_call(call)

@@ -1,6 +1,6 @@
 -- Slices of a group without order: offsets of a partition that one member reads (rule: hand-out).
 -- In Redis: "120-159" -> "<lane epoch> <member>". Sets of offsets are as in progress.lua.
--- Uses arguments, damage, prelude, progress
+-- Uses arguments, damage, names, prelude, progress
 
 local without_order
 local function is_without_order()

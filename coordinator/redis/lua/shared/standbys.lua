@@ -1,6 +1,6 @@
 -- Standbys: members that own nothing while enough others work (rule: standby-takes-over; rule: drain-hands-over).
 -- In Redis: member -> "standby" or "working". Other members have no entry.
--- Uses events, leases, prelude
+-- Uses events, leases, names, prelude
 
 -- Members that no longer work, and that wanted to be standbys, are standbys again if they come back.
 local function change_places(keys)

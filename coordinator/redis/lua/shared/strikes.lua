@@ -1,5 +1,5 @@
 -- Strikes of slices whose record may be too slow or may crash a task.
--- Uses damage, events, prelude
+-- Uses damage, events, names, prelude
 
 -- Strikes slices that a lost member's tasks had not ended, once for each loss (rule: strike-needs-evidence).
 -- If one record on trial is struck again, the script parks it and removes the strikes around it. A lost lease is a
@@ -36,21 +36,19 @@ local function strike(working_key, strikes, events, member, hung)
 end
 
 -- Removes strikes and failing records of topics that were created again: their offsets belong to other records now. If a log was only cut,
--- or an operator moved positions, parked lanes stay parked (rule: parked-until-released).
--- ARGV[first..] "topic id count partition position" of each partition, "-" where positions stay
-local function forgive_replaced(topics, strikes, failing, events, first)
+-- or an operator moved positions, parked lanes stay parked (rule: parked-until-released). The topics are those of A.places.
+local function forgive_replaced()
   local replaced = {}
-  for i = first, #ARGV do
-    local topic, id, position = string.match(ARGV[i], '^(%S+) (%S+) %S+ %S+ (%S+)$')
-    local known = string.match(redis.call('HGET', topics, topic) or '', '^%S+')
-    if position ~= '-' and known and known ~= id then replaced[topic] = true end
+  for _, p in ipairs(A.places) do
+    local known = string.match(redis.call('HGET', K.topics, p.topic) or '', '^%S+')
+    if p.position ~= '-' and known and known ~= p.id then replaced[p.topic] = true end
   end
   if not next(replaced) then return end
-  for _, key in ipairs({ strikes, failing }) do
+  for _, key in ipairs({ K.strikes, K.failing }) do
     for _, name in ipairs(redis.call('HKEYS', key)) do
       if replaced[string.match(name, '^%S+')] then
         redis.call('HDEL', key, name)
-        event(events, 'release', name .. ': its topic was created again')
+        event(K.events, 'release', name .. ': its topic was created again')
       end
     end
   end

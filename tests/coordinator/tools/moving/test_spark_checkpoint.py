@@ -47,6 +47,13 @@ def test_several_sources_of_one_query(tmp_path: Path) -> None:
     assert [str(d.tp) for d in found] == ["orders-0", "orders-1", "payments-0"]
 
 
+def test_sources_with_names(tmp_path: Path) -> None:
+    """The offset log of Spark 4.3 if its sources have names, or with spark.sql.streaming.offsetLog.formatVersion=2."""
+    lines = ["v2", METADATA, f"orders_eu:{ORDERS}", "idle:-", '1:{"payments":{"0":3}}', "files:17"]
+    found, _ = done(checkpoint(tmp_path, finished=0, offsets={0: lines}))
+    assert [(str(d.tp), d.position) for d in found] == [("orders-0", 120), ("orders-1", 7), ("payments-0", 3)]
+
+
 def test_two_sources_of_one_partition_begin_at_the_lower_offset(tmp_path: Path) -> None:
     for name, first, second in (("a", 3, 5), ("b", 5, 3)):
         (tmp_path / name).mkdir()
@@ -59,7 +66,7 @@ def test_two_sources_of_one_partition_begin_at_the_lower_offset(tmp_path: Path) 
     ("finished", "lines", "kind", "words"),
     [
         pytest.param(None, ["v1", METADATA, ORDERS], InvalidOptionError, "no checkpoint with a finished", id="new"),
-        pytest.param(0, ["v2", METADATA, ORDERS], CheckpointMismatchError, "version 'v2'", id="a newer one"),
+        pytest.param(0, ["v3", METADATA, ORDERS], CheckpointMismatchError, "version 'v3'", id="a newer one"),
         pytest.param(0, ["v1"], CheckpointMismatchError, "cannot be read", id="cut"),
         pytest.param(0, ["v1", METADATA, "17"], CheckpointMismatchError, "no source", id="no Kafka"),
         pytest.param(0, ["v1", METADATA, '{"#":{}}'], CheckpointMismatchError, "coop-kafka itself", id="ours"),
