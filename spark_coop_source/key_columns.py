@@ -9,7 +9,7 @@ from coordinator.tools.audit.columns import LogColumns
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.decode.chunk import Chunk
-from spark_coop_source.decode.sizes import Sizes
+from spark_coop_source.decode.sizes import DecodeLimits
 from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import MOST_UNFILTERED, answer_bytes, borrowed, close_idle, record_bytes
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
@@ -28,7 +28,9 @@ def key_columns(kafka: Mapping[str, object], tp: TopicPartition, stretch: Offset
     `kafka` are the arguments of the client. Its isolation level decides whether records of aborted transactions count.
     """
     answer = answer_bytes(MOST_UNFILTERED)
-    settings = FetchSettings(kafka, WAIT_MS, False, answer, Sizes(MOST_UNCOMPRESSED, record_bytes(MOST_UNFILTERED)))
+    settings = FetchSettings(
+        kafka, WAIT_MS, False, answer, DecodeLimits(MOST_UNCOMPRESSED, record_bytes(MOST_UNFILTERED))
+    )
     try:
         with borrowed(kafka, [tp]) as consumer:
 

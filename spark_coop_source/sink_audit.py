@@ -19,11 +19,11 @@ import pyarrow as pa
 from coordinator.errors import InvalidOptionError, MissingOptionError, SinkError
 from coordinator.kafka.log import KafkaLog
 from coordinator.redis.client import RedisClient
-from coordinator.tools.audit.audit import Kafka, Wanted, positions_of
+from coordinator.tools.audit.audit import AuditRequest, Kafka, positions_of
 from coordinator.tools.audit.audit import audit as audited
 from coordinator.tools.audit.columns import UNKNOWN, SinkColumns
 from coordinator.tools.audit.report import Audit
-from coordinator.tools.audit.sink_rows import Names, Part, columns_of, numbers_of
+from coordinator.tools.audit.sink_rows import Names, SinkPart, columns_of, numbers_of
 from coordinator.tools.operations.reset_plan import chosen
 from spark_coop_source.key_columns import key_columns
 from spark_coop_source.options.kafka_options import PREFIX, kafka_arguments
@@ -74,7 +74,7 @@ def audit(
             raise MissingOptionError(f"the option {name} of the audit is missing", f"pass the {name} of the query")
     settings = {name: text for name, text in options.items() if name.startswith(PREFIX)}
     arguments = {"isolation_level": "read_committed", **kafka_arguments(settings)}
-    wanted = Wanted(chosen([topic]), from_offset, dead_letters)
+    wanted = AuditRequest(chosen([topic]), from_offset, dead_letters)
     with closing(RedisClient(options["redis.url"])) as client:
         positions = positions_of(client, options["group"])
     with closing(KafkaLog(arguments, retries=_RETRIES, retry_interval_ms=_RETRY_INTERVAL_MS)) as log:
@@ -120,7 +120,7 @@ class _FrameSink:
 
         names, query = Names({}), self.names["query"]
         queries = names.numbers(table.column(query)) if query in table.column_names else np.zeros(len(table), np.int64)
-        part = Part(column("partition"), column("offset"), column("batch", UNKNOWN), queries)
+        part = SinkPart(column("partition"), column("offset"), column("batch", UNKNOWN), queries)
         return columns_of([part], [*names.found] or [""])
 
 

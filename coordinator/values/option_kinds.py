@@ -17,7 +17,7 @@ T_co = TypeVar("T_co", covariant=True)
 W = TypeVar("W", bound=str)
 
 
-class Kind(Protocol[T_co]):
+class OptionKind(Protocol[T_co]):
     """A kind of option value: the parser of its text."""
 
     @property

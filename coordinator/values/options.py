@@ -16,7 +16,7 @@ from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from coordinator.errors import InvalidOptionError
 from coordinator.errors.quoting import NOT_SHOWN, may_hold_secret, quoted, shown
-from coordinator.values.option_kinds import Kind
+from coordinator.values.option_kinds import OptionKind
 
 CHARACTERS = 1_000_000
 """Most characters of a value, unless its option allows other: offsets of 40,000 partitions, parsed within a second."""
@@ -35,7 +35,7 @@ class Option(Generic[T]):
     """An option: its name, its kind of value, and its default as a user would write it."""
 
     name: str
-    kind: Kind[T]
+    kind: OptionKind[T]
     default: str | None = None
     secret: bool = False  # no message shows its value
     hidden: bool = False  # `repr` of the settings shows no value
@@ -61,17 +61,17 @@ class _More(TypedDict, total=False):
     most: int
 
 
-def option(name: str, kind: Kind[T], default: str, **more: Unpack[_More]) -> T:
+def option(name: str, kind: OptionKind[T], default: str, **more: Unpack[_More]) -> T:
     """A field with an option that has a default text."""
     return _field(Option(name, kind, default, **more), kind.parse(default))
 
 
-def option_or(otherwise: T, name: str, kind: Kind[T], **more: Unpack[_More]) -> T:
+def option_or(otherwise: T, name: str, kind: OptionKind[T], **more: Unpack[_More]) -> T:
     """A field with this value where the option is not set."""
     return _field(Option(name, kind, None, **more), otherwise)
 
 
-def optional(name: str, kind: Kind[T], **more: Unpack[_More]) -> T | None:
+def optional(name: str, kind: OptionKind[T], **more: Unpack[_More]) -> T | None:
     """A field that is None where the option is not set."""
     return _field(Option(name, kind, None, **more), None)
 

@@ -23,7 +23,7 @@ from broker_jars import ROOT
 from coordinator.errors import UnknownGroupError
 from coordinator.redis.client import RedisClient
 from coordinator.redis.snapshot import read_group
-from coordinator.tools.operations.picture import Words, draw
+from coordinator.tools.operations.picture import PictureTexts, draw
 from coordinator.tools.operations.plane import Plane, plane
 from coordinator.values.key_hash import hash_key
 from coordinator.values.subscription import TopicPartition
@@ -146,9 +146,9 @@ def _worth_drawing(seen: Plane) -> bool:
     return alone and _AHEAD * positions[0] < positions[1]
 
 
-def _words(seen: Plane) -> Words:
+def _words(seen: Plane) -> PictureTexts:
     times = SLOW_US // CHEAP_US
-    return Words(
+    return PictureTexts(
         f"One Kafka partition, {len(seen.lanes)} lanes, one slow key",
         f"A real run: {RECORDS:,} records of {KEYS} keys, {SLOTS} tasks. One key takes {times} times as long as most.",
         "the slow key falls behind alone",

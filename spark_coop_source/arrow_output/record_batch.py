@@ -12,7 +12,7 @@ from coordinator.errors import LogError
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.decode.arrow_columns import numbers, repeated
-from spark_coop_source.decode.byte_column import Rows
+from spark_coop_source.decode.byte_column import RowNumbers
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS
 
@@ -47,7 +47,7 @@ UNREADABLE = "set includeHeaders=false, or start after that record; its producer
 _LATEST_MS = np.iinfo(np.int64).max // 1000
 
 
-def to_arrow(tp: TopicPartition, chunk: Chunk, rows: Rows | None, columns: Collection[str]) -> pa.RecordBatch:
+def to_arrow(tp: TopicPartition, chunk: Chunk, rows: RowNumbers | None, columns: Collection[str]) -> pa.RecordBatch:
     """The records of `chunk` in `rows` (None: all; in any order), as Spark's Kafka source shows them.
 
     The batch has the wanted columns in the source's order; other columns are not built. Rules of the source: times are
@@ -134,7 +134,7 @@ def _of_all(tp: TopicPartition, count: int) -> Mapping[str, Callable[[], pa.Arra
     }
 
 
-def _headers(tp: TopicPartition, chunk: Chunk, rows: Rows) -> pa.Array:
+def _headers(tp: TopicPartition, chunk: Chunk, rows: RowNumbers) -> pa.Array:
     try:
         return chunk.headers.take(rows)
     except ValueError as error:
@@ -142,7 +142,7 @@ def _headers(tp: TopicPartition, chunk: Chunk, rows: Rows) -> pa.Array:
         raise LogError(f"{tp} offsets {span}: the headers of a record cannot be read ({error})", UNREADABLE) from error
 
 
-def _times(tp: TopicPartition, chunk: Chunk, rows: Rows) -> pa.Array:
+def _times(tp: TopicPartition, chunk: Chunk, rows: RowNumbers) -> pa.Array:
     times_ms = chunk.timestamps_ms.take(rows)
     beyond = np.flatnonzero((times_ms > _LATEST_MS) | (times_ms < -_LATEST_MS))
     if len(beyond):

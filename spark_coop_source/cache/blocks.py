@@ -46,7 +46,7 @@ SHARE_OF_BLOCK = 4
 
 _NO_BLOCKS = (".lock", ".readers")
 
-Read = Callable[[int, int], bytes]
+BlockReader = Callable[[int, int], bytes]
 """Copies so many bytes of a block, from this place on."""
 
 
@@ -105,7 +105,7 @@ class BlockCache:
         return None
 
     @contextmanager
-    def taken(self, block: Block, readers: int) -> Iterator[Read | None]:
+    def taken(self, block: Block, readers: int) -> Iterator[BlockReader | None]:
         """A function that reads the content, valid until this context ends. None if the block is gone.
 
         It raises `OSError` for a block that was cut. Each of `readers` tasks takes a block once and reads it to the

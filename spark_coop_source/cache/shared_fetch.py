@@ -23,7 +23,7 @@ from coordinator.plan.sharing import SharedStretch
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.cache import block_format, leftovers
-from spark_coop_source.cache.blocks import Block, BlockCache, Read
+from spark_coop_source.cache.blocks import Block, BlockCache, BlockReader
 from spark_coop_source.cache.publisher import Fetch, Publisher
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def stretch_name(batch: str, tp: TopicPartition, stretch: OffsetRange) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WantedRecords:
     """The wanted records of some offsets: the number of each part that has any, with its batch."""
 
     offsets: OffsetRange
@@ -68,10 +68,10 @@ class SharedReading:
     _last_progress: float = 0.0
     _pause_s: float = 0.0
 
-    def read(self) -> Generator[Found, None, None]:
+    def read(self) -> Generator[WantedRecords, None, None]:
         """The wanted records in offset order, up to `position`. The caller fetches the rest alone.
 
-        A batch may also contain records outside the offsets of `Found`. Raises the errors of `fetch`.
+        A batch may also contain records outside the offsets of `WantedRecords`. Raises the errors of `fetch`.
         """
         self._moved(self.stretch.offsets.start)
         with leftovers.reading(self.name):
@@ -82,7 +82,7 @@ class SharedReading:
                 self._stop_publishing()
                 self.cache.forget(self.name)
 
-    def _next(self) -> Iterator[Found]:
+    def _next(self) -> Iterator[WantedRecords]:
         passed = self._publisher is not None and self._publisher.has_passed(self.position)
         block = self.cache.find(self.name, self.position)
         if block:
@@ -92,7 +92,7 @@ class SharedReading:
         elif not self._publishes():
             self._be_patient()
 
-    def _taken(self, block: Block) -> Iterator[Found]:
+    def _taken(self, block: Block) -> Iterator[WantedRecords]:
         with self.cache.taken(block, self.stretch.readers) as read:
             if read is None:  # it was removed between two looks: look again
                 self._alone = self._missed == self.position
@@ -102,12 +102,12 @@ class SharedReading:
         if parts is None:
             self._go_alone()
             return
-        yield Found(OffsetRange(self.position, block.offsets.until), parts)
+        yield WantedRecords(OffsetRange(self.position, block.offsets.until), parts)
         if self._publisher:
             self._publisher.read(block.size)
         self._moved(block.offsets.until)
 
-    def _unpacked(self, block: Block, read: Read) -> list[tuple[int, pa.RecordBatch]] | None:
+    def _unpacked(self, block: Block, read: BlockReader) -> list[tuple[int, pa.RecordBatch]] | None:
         """The wanted batches of a block; None for a damaged block, because the cache never fails a task."""
         try:
             return list(block_format.unpacked(read, self.wanted, self.schema)) if block.size else []

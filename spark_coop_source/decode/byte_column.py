@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from spark_coop_source.decode.arrow_columns import numbers
 from spark_coop_source.decode.decompression import Payload
 
-Rows = NDArray[np.intp]
-Numbers = NDArray[np.signedinteger]
+RowNumbers = NDArray[np.intp]
+NumberArray = NDArray[np.signedinteger]
 
 MOST_BYTES = np.iinfo(np.int32).max
 """Most bytes of a buffer: the offsets of an Arrow binary array have 32 bits."""
@@ -26,8 +26,8 @@ class ByteColumn:
     """Byte strings in the order of the buffer, without overlaps; a null string has no bytes."""
 
     buffer: Payload | pa.Buffer
-    starts: Numbers
-    lengths: Numbers
+    starts: NumberArray
+    lengths: NumberArray
     nulls: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class ByteColumn:
         span = slice(start, stop)
         return type(self)(self.buffer, self.starts[span], self.lengths[span], self.nulls[span])
 
-    def take(self, rows: Rows) -> pa.Array:
+    def take(self, rows: RowNumbers) -> pa.Array:
         """Copies of the byte strings in `rows`, row numbers in any order, as an Arrow binary array."""
         if not len(rows):
             return pa.nulls(0, pa.binary())

@@ -15,7 +15,7 @@ import pyarrow as pa
 from kafka.record.util import decode_varint
 from numpy.typing import NDArray
 
-from spark_coop_source.decode.byte_column import ByteColumn, Rows
+from spark_coop_source.decode.byte_column import ByteColumn, RowNumbers
 from spark_coop_source.decode.decompression import Payload
 from spark_coop_source.decode.varints import Places, varints
 
@@ -45,7 +45,7 @@ class HeaderColumn:
         span = slice(start, stop)
         return type(self)(self.data, self.places[span], self.counts[span], self.ends[span])
 
-    def take(self, rows: Rows) -> pa.Array:
+    def take(self, rows: RowNumbers) -> pa.Array:
         """The headers of `rows`, in any order, as `HEADERS`; null, not empty, where a record has none.
 
         Raises `ValueError` for headers that cannot be read.
@@ -59,7 +59,7 @@ class HeaderColumn:
         parts = [part for part in np.split(rows, np.unique(cuts)) if len(part)]
         return pa.concat_arrays([self._taken_at_once(part) for part in parts])
 
-    def _taken_at_once(self, rows: Rows) -> pa.Array:
+    def _taken_at_once(self, rows: RowNumbers) -> pa.Array:
         counts = self.counts[rows]
         if not counts.any():
             return pa.nulls(len(rows), HEADERS)
@@ -71,7 +71,7 @@ class HeaderColumn:
         bounds = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
         return pa.ListArray.from_arrays(bounds, entries, HEADERS, mask=pa.array(counts == 0))
 
-    def _keys_and_values(self, rows: Rows, counts: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
+    def _keys_and_values(self, rows: RowNumbers, counts: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
         """All headers, record after record."""
         few = np.flatnonzero((counts > 0) & (counts <= FEW))
         steps = [*self._steps(rows, counts, few), *map(partial(self._walked, rows), np.flatnonzero(counts > FEW))]
@@ -82,7 +82,9 @@ class HeaderColumn:
             raise ValueError("a header without a key")
         return self._taken(key_at, key_lengths), self._taken(value_at, value_lengths)
 
-    def _steps(self, rows: Rows, counts: NDArray[np.int64], left: Rows) -> Iterator[tuple[NDArray[np.int64], ...]]:
+    def _steps(
+        self, rows: RowNumbers, counts: NDArray[np.int64], left: RowNumbers
+    ) -> Iterator[tuple[NDArray[np.int64], ...]]:
         """Places of key and value: of the first header of every record in `left`, then of the second, and so on."""
         wire = np.frombuffer(self.data, np.uint8)
         at = self.places[rows[left]]
@@ -96,7 +98,7 @@ class HeaderColumn:
                 raise ValueError("the headers of a record end elsewhere than the record")
             left, at = left[~done], at[~done]
 
-    def _walked(self, rows: Rows, row: int) -> tuple[NDArray[np.int64], ...]:
+    def _walked(self, rows: RowNumbers, row: int) -> tuple[NDArray[np.int64], ...]:
         """The headers of one record, in order."""
         found = array("q")
         at, end = int(self.places[rows[row]]), int(self.ends[rows[row]])

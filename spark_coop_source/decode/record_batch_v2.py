@@ -23,7 +23,7 @@ from spark_coop_source.decode.decompression import Blocks, Payload, TooLargeErro
 from spark_coop_source.decode.header_column import HeaderColumn
 from spark_coop_source.decode.record_places import chained
 from spark_coop_source.decode.side_by_side import side_by_side
-from spark_coop_source.decode.sizes import UNBOUNDED, Sizes, TooLarge, Whole, refuse
+from spark_coop_source.decode.sizes import UNBOUNDED, DecodeLimits, TooLarge, UndividedUnit, refuse
 from spark_coop_source.decode.varints import Places, Wire, varints
 
 CREATE_TIME, APPEND_TIME = 0, 1
@@ -59,7 +59,7 @@ def decoded(
     batches: Iterable[RawBatch],
     rows: int,
     size: int,
-    sizes: Sizes = UNBOUNDED,
+    sizes: DecodeLimits = UNBOUNDED,
     too_large: Callable[[TooLarge], None] = refuse,
 ) -> Iterator[Chunk]:
     """The records of `batches` in chunks of about `rows` and `size` bytes.
@@ -88,12 +88,12 @@ def decoded(
         except TooLargeError as error:
             yield from group.chunks()
             group = _Group()
-            of = Whole.BATCH if isinstance(error, _BatchTooLargeError) else Whole.RECORD
+            of = UndividedUnit.BATCH if isinstance(error, _BatchTooLargeError) else UndividedUnit.RECORD
             too_large(TooLarge(batch.base_offset, batch.last_offset + 1, str(error), of))
     yield from group.chunks()
 
 
-def _opened(batch: RawBatch, size: int, sizes: Sizes) -> tuple[Payload | None, Blocks]:
+def _opened(batch: RawBatch, size: int, sizes: DecodeLimits) -> tuple[Payload | None, Blocks]:
     """All bytes of a batch if they are at most `size`; otherwise None, and the blocks to decompress one by one."""
     if batch.codec == 0:
         return (batch.payload, iter(())) if len(batch.payload) <= size else (None, iter([batch.payload]))
@@ -124,12 +124,12 @@ def _counted(blocks: Blocks, most: int, what: str) -> Blocks:
 
 
 def _in_parts(
-    batch: RawBatch, blocks: Blocks, rows: int, size: int, sizes: Sizes, too_large: Callable[[TooLarge], None]
+    batch: RawBatch, blocks: Blocks, rows: int, size: int, sizes: DecodeLimits, too_large: Callable[[TooLarge], None]
 ) -> Iterator[Chunk]:
     def passed_over(offset_delta: int, its_size: int) -> None:
         offset = batch.base_offset + offset_delta
         what = f"a record of {its_size} bytes, more than {sizes.record}"
-        too_large(TooLarge(offset, offset + 1, what, Whole.RECORD))
+        too_large(TooLarge(offset, offset + 1, what, UndividedUnit.RECORD))
 
     largest = MOST_BYTES // 2 if batch.codec == 0 else sizes.record
     last = batch.base_offset - 1

@@ -11,7 +11,7 @@ from kafka.errors import CorruptRecordError
 from spark_coop_source.decode.byte_column import MOST_BYTES
 
 
-class Whole(Enum):
+class UndividedUnit(Enum):
     """The unit that is too large: it is decoded whole or not at all."""
 
     BATCH = auto()
@@ -20,14 +20,14 @@ class Whole(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class DecodeLimits:
     """Limits in bytes: of all records of a compressed batch, which are decoded piece by piece, and of one record."""
 
     batch: int = MOST_BYTES
     record: int = MOST_BYTES // 2
 
 
-UNBOUNDED = Sizes()
+UNBOUNDED = DecodeLimits()
 """The most that Arrow can hold."""
 
 
@@ -38,7 +38,7 @@ class TooLarge:
     start: int
     until: int
     what: str
-    of: Whole
+    of: UndividedUnit
 
 
 def refuse(too_large: TooLarge) -> None:

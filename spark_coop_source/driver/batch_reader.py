@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Offsets = Mapping[TopicPartition, int]
+OffsetByPartition = Mapping[TopicPartition, int]
 LOOK_S = 1.0
 """The time between two looks at a log that ends before a wanted offset."""
 
@@ -121,7 +121,9 @@ def _hashes(subscription: Subscription, opened: Log) -> dict[TopicPartition, tup
     return {TopicPartition(topic.name, partition): (WHOLE,) for topic in topics for partition in topic.partitions}
 
 
-def _offsets(options: SourceOptions, opened: Log, partitions: tuple[TopicPartition, ...]) -> tuple[Offsets, Offsets]:
+def _offsets(
+    options: SourceOptions, opened: Log, partitions: tuple[TopicPartition, ...]
+) -> tuple[OffsetByPartition, OffsetByPartition]:
     """First and last + 1 offset of each partition. With `failOnDataLoss` the log has already checked them."""
     starts = opened.resolve(options.starting, partitions)
     ends = opened.resolve(options.ending, partitions)
@@ -136,7 +138,7 @@ def _offsets(options: SourceOptions, opened: Log, partitions: tuple[TopicPartiti
     )
 
 
-def _bounds(opened: Log, wanted: Offsets) -> dict[TopicPartition, Bounds]:
+def _bounds(opened: Log, wanted: OffsetByPartition) -> dict[TopicPartition, Bounds]:
     """The logs up to their high watermarks: records of open transactions are not lost.
 
     A log that ends before a wanted offset is looked at again for some seconds; see `LOW_MS`.

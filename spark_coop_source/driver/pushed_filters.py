@@ -23,22 +23,22 @@ _EPOCH, _MS = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Interval:
     """Whole numbers from `least` to `most`; none if `least` is above `most`."""
 
     least: int = 0
     most: int = OFFSET_MAX
 
-    def __and__(self, other: "Bounds") -> "Bounds":
-        return Bounds(max(self.least, other.least), min(self.most, other.most))
+    def __and__(self, other: "Interval") -> "Interval":
+        return Interval(max(self.least, other.least), min(self.most, other.most))
 
 
-_WITHIN: Mapping[type[Filter], Callable[[int], Bounds]] = {
-    EqualTo: lambda value: Bounds(value, value),
-    GreaterThan: lambda value: Bounds(least=value + 1),
-    GreaterThanOrEqual: lambda value: Bounds(least=value),
-    LessThan: lambda value: Bounds(most=value - 1),
-    LessThanOrEqual: lambda value: Bounds(most=value),
+_WITHIN: Mapping[type[Filter], Callable[[int], Interval]] = {
+    EqualTo: lambda value: Interval(value, value),
+    GreaterThan: lambda value: Interval(least=value + 1),
+    GreaterThanOrEqual: lambda value: Interval(least=value),
+    LessThan: lambda value: Interval(most=value - 1),
+    LessThanOrEqual: lambda value: Interval(most=value),
 }
 
 
@@ -46,9 +46,9 @@ _WITHIN: Mapping[type[Filter], Callable[[int], Bounds]] = {
 class Pushed:
     """The filters that bound the plan; all of them hold for a record that is read."""
 
-    partitions: Bounds = Bounds()
+    partitions: Interval = Interval()
     among: frozenset[int] | None = None  # partitions; None: any
-    offsets: Bounds = Bounds()
+    offsets: Interval = Interval()
     keys: frozenset[Key] | None = None  # None: any
     since_ms: int | None = None  # a record's time, rounded down
 

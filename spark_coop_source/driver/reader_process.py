@@ -48,7 +48,7 @@ from spark_coop_source.driver.query_thread import query_of
 from spark_coop_source.driver.task_server import GONE_S, TaskServer
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log, member_fields, standalone_settings
 from spark_coop_source.options.declarations import SourceOptions
-from spark_coop_source.task.partition import Ending
+from spark_coop_source.task.partition import TaskEnding
 from spark_coop_source.telemetry.report import ReportTo
 
 log = logging.getLogger(__name__)
@@ -151,15 +151,15 @@ class GroupSession:
         """See `Service.singly`."""
         return self._service.singly(task)
 
-    def ending(self, tasks: Sequence[Task]) -> Ending | None:
+    def ending(self, tasks: Sequence[Task]) -> TaskEnding | None:
         """How tasks of the batch under way end: perhaps slices early, and perhaps before keys that they defer."""
         batch, on_error = self._service.state.batch, self._service.setup.settings.on_error
         if batch is None:
             return None
         defers = on_error and batch.may_defer
         if not (batch.may_end_early or defers):
-            return Ending(batch.end.digest, by_time=False, required=False, early=False)
-        ending = Ending(batch.end.digest, by_time=batch.may_end_early, required=not batch.sealed)
+            return TaskEnding(batch.end.digest, by_time=False, required=False, early=False)
+        ending = TaskEnding(batch.end.digest, by_time=batch.may_end_early, required=not batch.sealed)
         if not defers:
             return ending
         records, room = self._service.failing_of(tasks)
@@ -310,5 +310,5 @@ class StandaloneSession:
         self._kafka.close()
 
 
-Session = GroupSession | StandaloneSession
+StreamSession = GroupSession | StandaloneSession
 """The calls of a stream reader, with a group or without."""

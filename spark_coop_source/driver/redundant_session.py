@@ -27,7 +27,7 @@ from coordinator.values.clock import BootClock, Clock
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.driver.reader_process import GroupSession, let_nothing_interrupt
 from spark_coop_source.options.declarations import SourceOptions
-from spark_coop_source.task.partition import Ending
+from spark_coop_source.task.partition import TaskEnding
 from spark_coop_source.telemetry.report import ReportTo
 
 log = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class RedundantSession:
         """See `Service.singly`."""
         return self._current.singly(task)
 
-    def ending(self, tasks: Sequence[Task]) -> Ending | None:
+    def ending(self, tasks: Sequence[Task]) -> TaskEnding | None:
         """See `GroupSession.ending`."""
         return self._current.ending(tasks)
 

@@ -42,7 +42,7 @@ from spark_coop_source.task.read import TaskReader
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spark_coop_source.driver.reader_process import Session
+    from spark_coop_source.driver.reader_process import StreamSession
     from spark_coop_source.driver.redundant_session import RedundantSession
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
     def __init__(self, options: SourceOptions, function: UserFunction | None = None) -> None:
         self._options = options
         self._function = function
-        self._session: Session | RedundantSession | None = None
+        self._session: StreamSession | RedundantSession | None = None
         self._planned: tuple[dict[str, Any], StreamOffset] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         if self._session:
             self._session.close()
 
-    def _open(self) -> "Session | RedundantSession":
+    def _open(self) -> "StreamSession | RedundantSession":
         if self._session is None:
             with needed_packages():
                 from spark_coop_source.driver import reader_process, redundant_session, wiring  # noqa: PLC0415

@@ -24,7 +24,7 @@ from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.progress.slices import Slice
 from spark_coop_source.driver.telemetry_reports import LatestReports
 from spark_coop_source.telemetry.frames import framed, next_text
-from spark_coop_source.telemetry.questions import Answer, Question
+from spark_coop_source.telemetry.questions import TaskAnswer, TaskQuestion
 from spark_coop_source.telemetry.report import ReportTo, decoded
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ UNHEARD = 4
 """After so many plans without a message no task is asked to connect: a firewall lets each wait for seconds."""
 
 
-class Ending(Protocol):
+class TaskEndings(Protocol):
     """The member's part in the ends of tasks; see `Service`."""
 
     def agreed_ends(self, digest: str, task: int) -> Ends | None:
@@ -56,7 +56,7 @@ class TaskServer:
         self,
         towards: Iterable[str],
         concurrency: int,
-        ending: Ending | None = None,
+        ending: TaskEndings | None = None,
         ports: Sequence[int] = (0,),
         *,
         guessed_slots: int | None = None,
@@ -151,7 +151,7 @@ class TaskServer:
                 with self._lock:
                     self._latest.note(report, _now_ms())
             return None
-        question = Question.parse(text)
+        question = TaskQuestion.parse(text)
         return None if question is None else self._answer(question).text
 
     def next_text(self, handler: StreamRequestHandler) -> bytes | None:
@@ -162,18 +162,18 @@ class TaskServer:
         """The frame of an answer."""
         return framed(text, self._key)
 
-    def _answer(self, question: Question) -> Answer:
+    def _answer(self, question: TaskQuestion) -> TaskAnswer:
         if self._ending is None:
-            return Answer(question.number, refused="no task of this query ends early")
+            return TaskAnswer(question.number, refused="no task of this query ends early")
         try:
             if question.ends is None:
-                return Answer(question.number, self._ending.agreed_ends(question.batch, question.task))
+                return TaskAnswer(question.number, self._ending.agreed_ends(question.batch, question.task))
             batch, task = question.batch, question.task
-            return Answer(question.number, self._ending.end_task(batch, task, question.ends, question.failures))
+            return TaskAnswer(question.number, self._ending.end_task(batch, task, question.ends, question.failures))
         except KeyError:
-            return Answer(question.number, refused="its batch is over")
+            return TaskAnswer(question.number, refused="its batch is over")
         except CoopKafkaError as error:
-            return Answer(question.number, refused=str(error))
+            return TaskAnswer(question.number, refused=str(error))
 
 
 class _Connection(StreamRequestHandler):

@@ -16,7 +16,7 @@ from coordinator.values.options import part_of
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
 from spark_coop_source.fetch.read_options import ReadOptions
 from spark_coop_source.options.declarations import SourceOptions
-from spark_coop_source.task.partition import Ending, Sharing, SlicePartition
+from spark_coop_source.task.partition import Sharing, SlicePartition, TaskEnding
 from spark_coop_source.telemetry.report import ReportTo
 
 
@@ -26,7 +26,7 @@ def input_partitions(
     report: ReportTo | None = None,
     *,
     deadline_ms: int | None = None,
-    ending: Ending | None = None,
+    ending: TaskEnding | None = None,
     beside_ms: float = 0.0,
     end: StreamOffset | None = None,
     singly: Callable[[Task], bool] = lambda task: False,
@@ -65,7 +65,7 @@ def input_partitions(
     ]
 
 
-def _timed(ending: Ending, share_ms: float) -> Ending:
+def _timed(ending: TaskEnding, share_ms: float) -> TaskEnding:
     """A task that may not end by the clock waits no longer for further attempts than one that may."""
     return replace(ending, share_ms=share_ms if ending.by_time else inf, retries_ms=share_ms)
 

@@ -51,8 +51,8 @@ from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import Bounds, TopicPartition
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.record_batch_v2 import RawBatch, decoded
-from spark_coop_source.decode.sizes import UNBOUNDED, Sizes, TooLarge, Whole
-from spark_coop_source.fetch.looks import Looks
+from spark_coop_source.decode.sizes import UNBOUNDED, DecodeLimits, TooLarge, UndividedUnit
+from spark_coop_source.fetch.looks import LogLooks
 from spark_coop_source.fetch.needed import limit
 from spark_coop_source.fetch.older_formats import MessageSetTooLargeError
 from spark_coop_source.fetch.refusal import refusal
@@ -92,7 +92,7 @@ class FetchSettings:
     poll_timeout_ms: int
     fail_on_data_loss: bool
     chunk_bytes: int = CHUNK_BYTES  # at most; a single record may be larger
-    sizes: Sizes = UNBOUNDED  # limits of a compressed batch, and of a record in it
+    sizes: DecodeLimits = UNBOUNDED  # limits of a compressed batch, and of a record in it
     max_outage_ms: int = 0  # how long to wait for a leader that does not answer
     stall_s: float = STALL_S  # without progress, until the first look for the reason
 
@@ -116,7 +116,7 @@ def fetch(
     settings: FetchSettings,
     stopped: Callable[[], bool] = lambda: False,
     begun: Begun | None = None,
-    looks: Looks | None = None,
+    looks: LogLooks | None = None,
 ) -> Iterator[Chunk]:
     """The records of `stretch` that Kafka still has, in offset order, without transaction markers.
 
@@ -132,7 +132,7 @@ def fetch(
         FetchTimeoutError: no progress for `poll_timeout_ms` (the time between two chunks does not count).
         LogError: Kafka refuses, or a record cannot be decoded; one of its subclasses where it fits.
     """
-    with nullcontext(looks) if looks else closing(Looks(settings.kafka)) as used:
+    with nullcontext(looks) if looks else closing(LogLooks(settings.kafka)) as used:
         yield from _Stretch(consumer, used, tp, stretch, settings).read(stopped, begun)
 
 
@@ -140,7 +140,12 @@ class _Stretch:
     """One reading of one stretch. `_position` is the next offset to read; it only grows."""
 
     def __init__(
-        self, consumer: KafkaConsumer, looks: Looks, tp: TopicPartition, stretch: OffsetRange, settings: FetchSettings
+        self,
+        consumer: KafkaConsumer,
+        looks: LogLooks,
+        tp: TopicPartition,
+        stretch: OffsetRange,
+        settings: FetchSettings,
     ) -> None:
         self._consumer = consumer
         self._looks = looks
@@ -187,7 +192,7 @@ class _Stretch:
             return
         except MessageSetTooLargeError as error:
             before = self._position
-            self._pass_over(TooLarge(self._position, error.last_offset + 1, str(error), Whole.MESSAGE_SET))
+            self._pass_over(TooLarge(self._position, error.last_offset + 1, str(error), UndividedUnit.MESSAGE_SET))
             self._consumer.seek(self._at, self._position)
             if self._position <= before:
                 self._stalled()

@@ -11,7 +11,7 @@ from coordinator.values.subscription import Bounds, TopicPartition, Topics
 RETRIES, RETRY_MS = 2, 500
 
 
-class Looks:
+class LogLooks:
     """Connects at the first look."""
 
     def __init__(self, kafka: Mapping[str, object]) -> None:

@@ -34,20 +34,20 @@ RECORD_BYTES = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class BatchSizes:
     """Record batches of the last answers. Each answer counts twice as much as the one before."""
 
     batches: float = 0.0
     offsets: float = 0.0
     size: float = 0.0  # in bytes
 
-    def after(self, records: Sequence[ConsumerRecord]) -> "Sizes":
+    def after(self, records: Sequence[ConsumerRecord]) -> "BatchSizes":
         """With the record batches of one more answer, of which there is at least one."""
         first = records[0].value
         start = first.base_offset if isinstance(first, RawBatch) else records[0].offset
         batches, offsets = len(records), records[-1].offset + 1 - start
         size = sum(map(_size, records))
-        return Sizes(self.batches / 2 + batches, self.offsets / 2 + offsets, self.size / 2 + size)
+        return BatchSizes(self.batches / 2 + batches, self.offsets / 2 + offsets, self.size / 2 + size)
 
     def bytes_for(self, offsets: int) -> int:
         """About the bytes of the record batches that hold the next `offsets`."""
@@ -61,7 +61,7 @@ def _size(record: ConsumerRecord) -> int:
     return RECORD_BYTES + len(record.key or b"") + len(record.value or b"")
 
 
-_seen: WeakKeyDictionary[KafkaConsumer, dict[TopicPartition, Sizes | None]] = WeakKeyDictionary()
+_seen: WeakKeyDictionary[KafkaConsumer, dict[TopicPartition, BatchSizes | None]] = WeakKeyDictionary()
 
 
 def limit(consumer: KafkaConsumer, ends: Mapping[TopicPartition, int]) -> "Needed":
@@ -82,7 +82,7 @@ class Needed:
 
     def saw(self, at: TopicPartition, records: Sequence[ConsumerRecord]) -> None:
         """An answer has come, with these records; with none, if it has only markers and aborted transactions."""
-        self._seen[at] = (self._seen.get(at) or Sizes()).after(records) if records else None
+        self._seen[at] = (self._seen.get(at) or BatchSizes()).after(records) if records else None
 
     def partitions(self) -> list[TopicPartition]:
         """kafka-python's `_fetchable_partitions`, which it calls before each request."""

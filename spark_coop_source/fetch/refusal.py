@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from coordinator.errors import BatchTooLargeError
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
-from spark_coop_source.decode.sizes import TooLarge, Whole
+from spark_coop_source.decode.sizes import TooLarge, UndividedUnit
 
 _OR_SKIP = "or set failOnDataLoss=false to skip it"
-ROOM: Mapping[Whole, str] = {
-    Whole.BATCH: f"raise max.batch.uncompressed.bytes, {_OR_SKIP}",
-    Whole.RECORD: f"raise max.bytes.fetcher.filtering and the memory of Python workers, {_OR_SKIP}",
-    Whole.MESSAGE_SET: f"have it written again with message format v2, {_OR_SKIP}",
+ROOM: Mapping[UndividedUnit, str] = {
+    UndividedUnit.BATCH: f"raise max.batch.uncompressed.bytes, {_OR_SKIP}",
+    UndividedUnit.RECORD: f"raise max.bytes.fetcher.filtering and the memory of Python workers, {_OR_SKIP}",
+    UndividedUnit.MESSAGE_SET: f"have it written again with message format v2, {_OR_SKIP}",
 }
 """The remedy for each kind of unit."""
 

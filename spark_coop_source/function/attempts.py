@@ -21,12 +21,12 @@ from spark_coop_source.function.slice_batches import SliceBatch
 RAISED = (Exception, SystemExit)
 """Exceptions of a function that become errors. `sys.exit()` would end the worker, and not name the record."""
 
-Work = Callable[[SliceBatch], pa.RecordBatch | None]
+SyncWork = Callable[[SliceBatch], pa.RecordBatch | None]
 AsyncWork = Callable[[SliceBatch], Awaitable[pa.RecordBatch | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class DoneRecords:
     """Records that are done: their rows, and the time of the work by the wall clock.
 
     Without records, it has the time of a call that failed.
@@ -38,17 +38,17 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptEnd:
     """The end of an attempt: what is done, and the records that are left."""
 
-    done: tuple[Done, ...] = ()
+    done: tuple[DoneRecords, ...] = ()
     rest: SliceBatch | None = None
     failed: SliceBatch | None = None  # the first records of the rest: those of the call that failed; None: not begun
     error: BaseException | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallEnd:
     """The end of one call: rows, or an error."""
 
     made: pa.RecordBatch | None
@@ -56,7 +56,7 @@ class Answer:
     error: BaseException | None = None
 
 
-Calls = Generator[SliceBatch, Answer, Outcome]
+Calls = Generator[SliceBatch, CallEnd, AttemptEnd]
 
 
 def calls(batch: SliceBatch, *, again: bool = False, singly: bool = False) -> Calls:
@@ -65,63 +65,63 @@ def calls(batch: SliceBatch, *, again: bool = False, singly: bool = False) -> Ca
     `again`: the first record has failed before, so it is alone. `singly`: after a failed call of several records, each
     of them is alone; then the attempt ends where one record fails alone.
     """
-    at, alone, done = 0, int(again), list[Done]()
+    at, alone, done = 0, int(again), list[DoneRecords]()
     while at < len(batch.records):
         records = batch.part(at, at + 1) if at < alone else batch.part(at)
         answer = yield records
         if answer.error is None:
-            done.append(Done(records, answer.made, answer.ms))
+            done.append(DoneRecords(records, answer.made, answer.ms))
             at += len(records.records)
             continue
-        done.append(Done(batch.part(at, at), None, answer.ms))
+        done.append(DoneRecords(batch.part(at, at), None, answer.ms))
         if len(records.records) == 1 or not singly:
-            return Outcome(tuple(done), batch.part(at), records, answer.error)
+            return AttemptEnd(tuple(done), batch.part(at), records, answer.error)
         alone = len(batch.records)
-    return Outcome(tuple(done))
+    return AttemptEnd(tuple(done))
 
 
-def attempt(work: Work, calls: Calls) -> Outcome:
+def attempt(work: SyncWork, calls: Calls) -> AttemptEnd:
     """Make the calls of an attempt, on this thread."""
     try:
         records = next(calls)
         while True:
             records = calls.send(_answer(work, records))
     except StopIteration as end:
-        outcome: Outcome = end.value
+        outcome: AttemptEnd = end.value
         return outcome
 
 
-async def attempt_async(work: AsyncWork, calls: Calls) -> Outcome:
+async def attempt_async(work: AsyncWork, calls: Calls) -> AttemptEnd:
     """Make the calls of an attempt, in this event loop."""
     try:
         records = next(calls)
         while True:
             records = calls.send(await _answer_async(work, records))
     except StopIteration as end:
-        outcome: Outcome = end.value
+        outcome: AttemptEnd = end.value
         return outcome
 
 
-def _answer(work: Work, records: SliceBatch) -> Answer:
+def _answer(work: SyncWork, records: SliceBatch) -> CallEnd:
     began = perf_counter()
     try:
         made, error = work(records), None
     except RAISED as raised:
         made, error = None, raised
-    return Answer(made, _ms_since(began), error)
+    return CallEnd(made, _ms_since(began), error)
 
 
-async def _answer_async(work: AsyncWork, records: SliceBatch) -> Answer:
+async def _answer_async(work: AsyncWork, records: SliceBatch) -> CallEnd:
     began = perf_counter()
     try:
-        return Answer(await work(records), _ms_since(began))
+        return CallEnd(await work(records), _ms_since(began))
     except RAISED as raised:
-        return Answer(None, _ms_since(began), raised)
+        return CallEnd(None, _ms_since(began), raised)
     except asyncio.CancelledError as cancelled:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        return Answer(None, _ms_since(began), cancelled)  # of something that the function awaited
+        return CallEnd(None, _ms_since(began), cancelled)  # of something that the function awaited
 
 
 def _ms_since(began: float) -> float:

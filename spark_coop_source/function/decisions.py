@@ -29,8 +29,8 @@ from coordinator.progress.failing import FailingRecord
 from coordinator.values.dead_letter import MESSAGE_CHARACTERS
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.function.call import FunctionCall
-from spark_coop_source.function.keyed_work import Again, Next
-from spark_coop_source.function.matching import Matching
+from spark_coop_source.function.keyed_work import Again, NextRecord
+from spark_coop_source.function.matching import ErrorMatching
 from spark_coop_source.function.slice_batches import SliceBatch
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ IDLE_S = 1.0
 """The longest that a task with nothing else to do waits for attempts: about the time that another batch takes."""
 
 
-class Ending(Protocol):
+class CallEnding(Protocol):
     """Ends the calls of the function when the time of the task is over, and keys that fail before."""
 
     skipped: int
@@ -69,7 +69,7 @@ class Ending(Protocol):
         """The function gets no records of a key hash from this one on."""
 
 
-class DeadLetters(Protocol):
+class DeadLetterWriter(Protocol):
     """Writes records to the dead-letter topic."""
 
     def send(self, row: pa.RecordBatch, error: str, message: str, attempts: int) -> None:
@@ -81,18 +81,18 @@ class Decisions:
     """See the module, and `keyed_work.Deciding`."""
 
     call: FunctionCall
-    ending: Ending | None = None  # None: the task must read all of its slices
-    dead_letters: DeadLetters | None = None
+    ending: CallEnding | None = None  # None: the task must read all of its slices
+    dead_letters: DeadLetterWriter | None = None
     now_ms: Callable[[], int] = lambda: int(time() * 1000)
     chance: Callable[[], float] = random
     skipped: int = 0
     _idle_s: float = 0.0
     _first: FailingRecord | None = None  # that was skipped
-    _errors: Matching | None = None
+    _errors: ErrorMatching | None = None
 
     def __post_init__(self) -> None:
         policy = self.call.policy
-        self._errors = Matching.of(policy) if policy else None
+        self._errors = ErrorMatching.of(policy) if policy else None
 
     @property
     def over(self) -> bool:
@@ -104,7 +104,7 @@ class Decisions:
         self._idle_s += seconds
         return self.ending is None or self._idle_s <= IDLE_S
 
-    def after(self, failed: SliceBatch, error: BaseException, earlier: FailingRecord | None) -> Again | Next:
+    def after(self, failed: SliceBatch, error: BaseException, earlier: FailingRecord | None) -> Again | NextRecord:
         """What follows. Raises `MapInReadError` if the task fails, and the errors of dead letters."""
         policy, errors = self.call.policy, self._errors
         if policy is None or errors is None or errors.fails(error):
@@ -139,34 +139,34 @@ class Decisions:
         name, message = type(error).__qualname__, _message(error)[:MESSAGE_CHARACTERS]
         return FailingRecord(tp, key_hash, offset, before + 1, self.now_ms(), False, name, message)
 
-    def _again(self, record: FailingRecord, delay_ms: int) -> Again | Next:
+    def _again(self, record: FailingRecord, delay_ms: int) -> Again | NextRecord:
         later = replace(record, next_ms=record.next_ms + delay_ms)
         if self.ending is None or delay_ms < self.ending.left_ms:
             return Again(delay_ms / 1000, later)
         self.ending.defer(later)
-        return Next.ENDED
+        return NextRecord.ENDED
 
-    def _park(self, record: FailingRecord, failed: SliceBatch, error: BaseException) -> Next:
+    def _park(self, record: FailingRecord, failed: SliceBatch, error: BaseException) -> NextRecord:
         if self.ending is None:
             why = f"{_after(record)}; its key cannot be parked in a task that may not end early"
             raise self.call.failure(error, failed, why) from None
         self.ending.defer(replace(record, parked=True))
-        return Next.ENDED
+        return NextRecord.ENDED
 
-    def _dead_letter(self, record: FailingRecord, failed: SliceBatch) -> Next:
+    def _dead_letter(self, record: FailingRecord, failed: SliceBatch) -> NextRecord:
         if self.dead_letters is None:
             raise MapInReadError("a record cannot be written to the dead-letter topic: the task has no producer")
         self.dead_letters.send(failed.records, record.error, record.message, record.attempts)
         if self.ending:
             self.ending.dead_lettered += 1
-        return Next.GO_ON
+        return NextRecord.GO_ON
 
-    def _skip(self, record: FailingRecord) -> Next:
+    def _skip(self, record: FailingRecord) -> NextRecord:
         self._first = self._first or record
         self.skipped += 1
         if self.ending:
             self.ending.skipped += 1
-        return Next.GO_ON
+        return NextRecord.GO_ON
 
     def close(self) -> None:
         """Log once how many records were skipped."""

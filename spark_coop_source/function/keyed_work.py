@@ -29,9 +29,9 @@ from threading import Lock
 from typing import Protocol
 
 from coordinator.progress.failing import FailingRecord
-from spark_coop_source.function.attempts import Done, Outcome
+from spark_coop_source.function.attempts import AttemptEnd, DoneRecords
 from spark_coop_source.function.slice_batches import SliceBatch
-from spark_coop_source.function.window import Load, Window
+from spark_coop_source.function.window import BatchesSize, Window
 from spark_coop_source.function.workers import Job, Opened
 
 
@@ -43,7 +43,7 @@ class Again:
     record: FailingRecord
 
 
-class Next(Enum):
+class NextRecord(Enum):
     """What follows a failed record whose key does not wait."""
 
     GO_ON = auto()  # it is done; its key goes on behind it
@@ -60,7 +60,7 @@ class Deciding(Protocol):
     def waits(self, seconds: float) -> bool:
         """Whether the task waits so long for the next attempt, though it has nothing else to do."""
 
-    def after(self, failed: SliceBatch, error: BaseException, earlier: FailingRecord | None) -> Again | Next:
+    def after(self, failed: SliceBatch, error: BaseException, earlier: FailingRecord | None) -> Again | NextRecord:
         """What follows a failed call; raises an error that ends the task. `earlier`: the last attempt on the record."""
 
     def defer(self, record: FailingRecord) -> None:
@@ -72,7 +72,7 @@ class Deciding(Protocol):
 
 def keyed_work(
     batches: Iterator[SliceBatch], opened: Opened, window: Window, deciding: Deciding, clock: Callable[[], float]
-) -> Iterator[Done]:
+) -> Iterator[DoneRecords]:
     """The results of all batches, each key's in order, the keys in any. Batches of a key that wait together are joined.
 
     The workers that `opened` makes attempt the batches; the caller's thread reads `batches`, which were cut by key, and
@@ -101,11 +101,11 @@ class _Keys:
         self._lock = Lock()
         self._waiting: dict[object, list[SliceBatch]] = {}  # of each key in work; guarded by the lock
         self._closed = False  # guarded by the lock
-        self._results: SimpleQueue[tuple[Job, Outcome] | BaseException] = SimpleQueue()
+        self._results: SimpleQueue[tuple[Job, AttemptEnd] | BaseException] = SimpleQueue()
         self._delayed: list[tuple[float, int, Job, FailingRecord]] = []  # a heap: when due, and a number
         self._numbers = count()
         self._ended = set[object]()  # key hashes
-        self._load = Load()  # taken, not yet returned
+        self._load = BatchesSize()  # taken, not yet returned
         self._workers = opened(self)
 
     @property
@@ -135,7 +135,7 @@ class _Keys:
         with self._lock:
             behind = self._waiting.get(key)
             kept = batch.copied() if behind is not None or self._workers.copies else batch
-            load = Load.of([kept])
+            load = BatchesSize.of([kept])
             self._load += load
             if behind is not None:
                 behind.append(kept)
@@ -143,7 +143,7 @@ class _Keys:
             self._waiting[key] = []
         self._workers.begin(Job(kept, load))
 
-    def done(self, *, wait: bool = False) -> Iterator[Done]:
+    def done(self, *, wait: bool = False) -> Iterator[DoneRecords]:
         """All results so far; with `wait`, at least one, or none if an attempt is due before."""
         while self._delayed and self._delayed[0][0] <= self._clock():
             *_, job, _ = heappop(self._delayed)
@@ -165,7 +165,7 @@ class _Keys:
             self._closed = True
         self._workers.close()
 
-    def _next(self, *, wait: bool) -> tuple[Job, Outcome] | None:
+    def _next(self, *, wait: bool) -> tuple[Job, AttemptEnd] | None:
         seconds = self.due_s if self._delayed else None
         try:
             result = self._results.get(block=wait, timeout=seconds)
@@ -175,7 +175,7 @@ class _Keys:
             raise result
         return result
 
-    def _results_of(self, job: Job, outcome: Outcome) -> Iterator[Done]:
+    def _results_of(self, job: Job, outcome: AttemptEnd) -> Iterator[DoneRecords]:
         yield from outcome.done
         rest, failed = outcome.rest, outcome.failed
         if rest is None:
@@ -188,17 +188,17 @@ class _Keys:
             match self._deciding.after(failed, outcome.error, earlier):
                 case Again(seconds, record):
                     self._delay(job, rest, seconds, record)
-                case Next.ENDED:
+                case NextRecord.ENDED:
                     self._drop(job)
-                case Next.GO_ON:
-                    yield Done(failed, None, 0.0)
+                case NextRecord.GO_ON:
+                    yield DoneRecords(failed, None, 0.0)
                     left = [rest.part(1)] if len(rest.records) > 1 else []
-                    self._load += Load.of(left) - job.load
+                    self._load += BatchesSize.of(left) - job.load
                     self._go_on(_key(rest), left)
 
     def _delay(self, job: Job, rest: SliceBatch, seconds: float, record: FailingRecord) -> None:
         kept = rest.copied()
-        load = Load.of([kept])
+        load = BatchesSize.of([kept])
         self._load += load - job.load
         delayed = self._clock() + seconds, next(self._numbers), Job(kept, load, record), record
         heappush(self._delayed, delayed)
@@ -208,9 +208,9 @@ class _Keys:
         self._ended.add(_hash(job.batch))
         with self._lock:
             behind = self._waiting.pop(_key(job.batch))
-        self._load -= job.load + Load.of(behind)
+        self._load -= job.load + BatchesSize.of(behind)
 
-    def finished(self, job: Job, outcome: Outcome) -> None:
+    def finished(self, job: Job, outcome: AttemptEnd) -> None:
         """Take an outcome. If it leaves nothing of the job, its key goes on. Any thread may call it."""
         self._results.put((job, outcome))
         if outcome.rest is None:
@@ -227,7 +227,7 @@ class _Keys:
             if self._closed or not batches:
                 return
             self._waiting[key] = []
-        self._workers.begin(Job(batches[0].joined(batches[1:]), Load.of(batches)))
+        self._workers.begin(Job(batches[0].joined(batches[1:]), BatchesSize.of(batches)))
 
 
 def _key(batch: SliceBatch) -> object:

@@ -16,7 +16,7 @@ _Named = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class ErrorMatching:
     """The exceptions of one policy."""
 
     retry_on: tuple[_Named, ...] | None  # None: all errors

@@ -12,9 +12,9 @@ from typing import Self
 
 import pyarrow as pa
 
-from spark_coop_source.function.attempts import RAISED, Calls, Done, attempt, attempt_async, calls
+from spark_coop_source.function.attempts import RAISED, Calls, DoneRecords, attempt, attempt_async, calls
 from spark_coop_source.function.call import FunctionCall
-from spark_coop_source.function.decisions import DeadLetters, Decisions, Ending
+from spark_coop_source.function.decisions import CallEnding, DeadLetterWriter, Decisions
 from spark_coop_source.function.keyed_work import keyed_work
 from spark_coop_source.function.slice_batches import (
     SliceBatch,
@@ -42,7 +42,7 @@ class Listener:
     def returned(self, batch: SliceBatch) -> None:
         """The function has returned from this batch, or has failed. On the thread of the call."""
 
-    def worked(self, done: Done) -> None:
+    def worked(self, done: DoneRecords) -> None:
         """The result of a batch has come to the task's own thread."""
 
 
@@ -58,7 +58,7 @@ MOST_WAITING = 8_192
 """Most keys that wait in such a task: all ends of a task travel in one frame, and become positions in Redis."""
 
 
-Cut = Callable[[pa.RecordBatch, SliceTable], Iterator[SliceBatch]]
+SliceCutter = Callable[[pa.RecordBatch, SliceTable], Iterator[SliceBatch]]
 
 
 def run(
@@ -68,8 +68,8 @@ def run(
     listener: Listener = SILENT,
     *,
     by_record: bool = False,
-    ending: Ending | None = None,
-    dead_letters: DeadLetters | None = None,
+    ending: CallEnding | None = None,
+    dead_letters: DeadLetterWriter | None = None,
     hidden: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The output of `function` for `batches`, each of one partition; with `by_record` keys come one record at a time.
@@ -95,7 +95,7 @@ def run(
         yield from _made(keyed_work(cuts, opened, window, decisions, perf_counter), listener)
 
 
-def _cut_of(function: UserFunction, *, by_record: bool, whole: bool) -> Cut:
+def _cut_of(function: UserFunction, *, by_record: bool, whole: bool) -> SliceCutter:
     """How batches are cut for a function; with many keys at once, the longest work begins first.
 
     All keys come in that order if the task works on `whole` slices. Else only a few do: if the task ends early, each of
@@ -116,7 +116,7 @@ def early_window(concurrency: int) -> Window:
 
 
 def _cuts(
-    batches: Iterator[pa.RecordBatch], cut: Cut, slices: Tables, ending: Ending | None, listener: Listener
+    batches: Iterator[pa.RecordBatch], cut: SliceCutter, slices: Tables, ending: CallEnding | None, listener: Listener
 ) -> Iterator[SliceBatch]:
     for batch in batches:
         for each in cut(batch, slices[partition_of(batch)]) if len(batch) else ():
@@ -155,7 +155,7 @@ def _calls(call: FunctionCall, job: Job) -> Calls:
     return calls(job.batch, again=job.earlier is not None, singly=call.policy is not None)
 
 
-def _made(work: Iterator[Done], listener: Listener) -> Iterator[pa.RecordBatch]:
+def _made(work: Iterator[DoneRecords], listener: Listener) -> Iterator[pa.RecordBatch]:
     for done in work:
         listener.worked(done)
         if done.made is not None and len(done.made):
@@ -237,7 +237,7 @@ class _Feed:
     def _following(self) -> SliceBatch:
         if self._open and self.at is not None:
             self._listener.returned(self.at)
-            self._listener.worked(Done(self.at, None, self._ms))
+            self._listener.worked(DoneRecords(self.at, None, self._ms))
         self._open, self._ms = False, 0.0
         self.check()
         try:

@@ -8,7 +8,7 @@ from spark_coop_source.function.slice_batches import SliceBatch
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class BatchesSize:
     """The size of some batches."""
 
     batches: int = 0
@@ -21,11 +21,11 @@ class Load:
         found = [each.records for each in batches]
         return cls(len(found), sum(map(len, found)), sum(each.get_total_buffer_size() for each in found))
 
-    def __add__(self, other: "Load") -> "Load":
-        return Load(self.batches + other.batches, self.rows + other.rows, self.bytes + other.bytes)
+    def __add__(self, other: "BatchesSize") -> "BatchesSize":
+        return BatchesSize(self.batches + other.batches, self.rows + other.rows, self.bytes + other.bytes)
 
-    def __sub__(self, other: "Load") -> "Load":
-        return Load(self.batches - other.batches, self.rows - other.rows, self.bytes - other.bytes)
+    def __sub__(self, other: "BatchesSize") -> "BatchesSize":
+        return BatchesSize(self.batches - other.batches, self.rows - other.rows, self.bytes - other.bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Window:
     bytes: int = 64 * 1024 * 1024
     batches: int = 1_000_000
 
-    def filled(self, load: Load) -> bool:
+    def filled(self, load: BatchesSize) -> bool:
         """Whether so many batches fill it."""
         most = load.rows >= self.rows or load.bytes >= self.bytes or load.batches >= self.batches
         return load.batches > 0 and most

@@ -18,9 +18,9 @@ from threading import Thread, get_ident
 from typing import Protocol
 
 from coordinator.progress.failing import FailingRecord
-from spark_coop_source.function.attempts import Outcome
+from spark_coop_source.function.attempts import AttemptEnd
 from spark_coop_source.function.slice_batches import SliceBatch
-from spark_coop_source.function.window import Load
+from spark_coop_source.function.window import BatchesSize
 
 NAME = "coop-kafka-key"
 """The beginning of the names of all threads."""
@@ -31,25 +31,25 @@ class Job:
     """Records of one key to work on."""
 
     batch: SliceBatch
-    load: Load
+    load: BatchesSize
     earlier: FailingRecord | None = None  # its first record, if attempts on it have failed
 
 
-Attempt = Callable[[Job], Outcome]
-AsyncAttempt = Callable[[Job], Awaitable[Outcome]]
+Attempt = Callable[[Job], AttemptEnd]
+AsyncAttempt = Callable[[Job], Awaitable[AttemptEnd]]
 
 
 class Results(Protocol):
     """Takes the results of workers, on their threads."""
 
-    def finished(self, job: Job, outcome: Outcome) -> None:
+    def finished(self, job: Job, outcome: AttemptEnd) -> None:
         """The job has come to an end."""
 
     def broken(self, error: BaseException) -> None:
         """A mistake of ours, or an exit of the process: all work ends."""
 
 
-class Workers(Protocol):
+class CallWorkers(Protocol):
     """Works on jobs; their outcomes go to `Results`."""
 
     copies: bool
@@ -65,7 +65,7 @@ class Workers(Protocol):
         """Begin nothing more, and wait for the work that was begun."""
 
 
-Opened = Callable[[Results], Workers]
+Opened = Callable[[Results], CallWorkers]
 
 
 class Inline:
@@ -111,7 +111,7 @@ class Threads:
 
     def _run(self, job: Job) -> None:
         try:
-            self._results.finished(job, Outcome(rest=job.batch) if self._withdrawing else self._attempt(job))
+            self._results.finished(job, AttemptEnd(rest=job.batch) if self._withdrawing else self._attempt(job))
         except BaseException as error:  # noqa: BLE001  the pool would hide it
             self._results.broken(error)
 
@@ -178,7 +178,7 @@ class Loop:
 
     async def _run(self, job: Job) -> None:
         try:
-            self._results.finished(job, Outcome(rest=job.batch) if self._withdrawing else await self._attempt(job))
+            self._results.finished(job, AttemptEnd(rest=job.batch) if self._withdrawing else await self._attempt(job))
         except asyncio.CancelledError:
             if not self._closed:  # without a result, the task would wait for ever
                 self._results.broken(RuntimeError("the function cancelled the coroutine in which it is called"))

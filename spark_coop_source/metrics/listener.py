@@ -23,7 +23,7 @@ from spark_coop_source.metrics.query_progress import QueryProgress, of_progress
 log = logging.getLogger(__name__)
 
 
-class Ending(Protocol):
+class RunEnding(Protocol):
     """A callback that also wants to know when a query ends."""
 
     def ended(self, run_id: str) -> None:

@@ -21,9 +21,9 @@ from coordinator.values.subscription import Assigned, Pattern, Subscription, Top
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.fetch.read_options import ReadOptions
 from spark_coop_source.function.error_policy import ErrorPolicy
-from spark_coop_source.options.filter_values import KeyRanges, Keys
+from spark_coop_source.options.filter_values import KeyRangesText, KeysText
 from spark_coop_source.options.function_values import FunctionText, RowSchema
-from spark_coop_source.options.json_values import Assignment, Offsets, Timestamps
+from spark_coop_source.options.json_values import AssignmentText, OffsetsText, TimestampsText
 from spark_coop_source.options.on_error_values import OnErrorText
 from spark_coop_source.options.text_values import (
     AssignorNames,
@@ -51,24 +51,26 @@ class SourceOptions(MemberOptions, ReadOptions):
 
     subscribe: Topics | None = optional("subscribe", TopicNames())
     subscribe_pattern: Pattern | None = optional("subscribePattern", TopicPattern())
-    assign: Assigned | None = optional("assign", Assignment())
+    assign: Assigned | None = optional("assign", AssignmentText())
     include_headers: bool = option("includeHeaders", Flag(), "false")
     named_columns: tuple[str, ...] | None = optional("columns", ColumnNames())
 
-    filter_ranges: tuple[HashRange, ...] | None = optional("filter.key.ranges", KeyRanges())
-    filter_allow: frozenset[Key] | None = optional("filter.keys.allow", Keys(), hidden=True)
-    filter_deny: frozenset[Key] | None = optional("filter.keys.deny", Keys(), hidden=True)
+    filter_ranges: tuple[HashRange, ...] | None = optional("filter.key.ranges", KeyRangesText())
+    filter_allow: frozenset[Key] | None = optional("filter.keys.allow", KeysText(), hidden=True)
+    filter_deny: frozenset[Key] | None = optional("filter.keys.deny", KeysText(), hidden=True)
     filter_least_bytes: int = option("filter.record.bytes.min", Integer(0, INT), "0")
     filter_most_bytes: int | None = optional("filter.record.bytes.max", Integer(0, INT))
     push_filters: bool = option("push.filters", Flag(), "false")  # of a batch
 
     starting_timestamp: int | None = optional("startingTimestamp", Timestamp())
-    starting_by_timestamp: Mapping[TopicPartition, int] | None = optional("startingOffsetsByTimestamp", Timestamps())
-    starting_offsets: OffsetSpec = option_or(Latest(), "startingOffsets", Offsets())
+    starting_by_timestamp: Mapping[TopicPartition, int] | None = optional(
+        "startingOffsetsByTimestamp", TimestampsText()
+    )
+    starting_offsets: OffsetSpec = option_or(Latest(), "startingOffsets", OffsetsText())
     starting_strategy: NoMatch = option("startingOffsetsByTimestampStrategy", Word(tuple(NoMatch)), NoMatch.ERROR)
     ending_timestamp: int | None = optional("endingTimestamp", Timestamp())
-    ending_by_timestamp: Mapping[TopicPartition, int] | None = optional("endingOffsetsByTimestamp", Timestamps())
-    ending_offsets: OffsetSpec = option_or(Latest(), "endingOffsets", Offsets())
+    ending_by_timestamp: Mapping[TopicPartition, int] | None = optional("endingOffsetsByTimestamp", TimestampsText())
+    ending_offsets: OffsetSpec = option_or(Latest(), "endingOffsets", OffsetsText())
 
     max_offsets_per_trigger: int | None = optional("maxOffsetsPerTrigger", Integer(1, LONG))
     min_offsets_per_trigger: int | None = optional("minOffsetsPerTrigger", Integer(0, LONG))

@@ -23,7 +23,7 @@ MOST_RANGES = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRanges:
+class KeyRangesText:
     """Ranges of the key hash."""
 
     limit: str = f"JSON with 1 to {MOST_RANGES:,} ranges of the key hash, for example [[0,4611686018427387903]]"
@@ -37,7 +37,7 @@ class KeyRanges:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class KeysText:
     """Keys: text, bytes in hex, or null, as JSON or in a file that holds this JSON."""
 
     limit: str = (

@@ -82,7 +82,7 @@ def _numbers(text: str, check: Callable[[object], int]) -> dict[TopicPartition, 
 
 
 @dataclass(frozen=True, slots=True)
-class Offsets:
+class OffsetsText:
     """`earliest`, `latest`, or an offset for each partition, -1 being the latest and -2 the earliest."""
 
     limit: str = 'earliest, latest or JSON with an offset for each partition, for example {"orders":{"0":23,"1":-2}}'
@@ -96,7 +96,7 @@ class Offsets:
 
 
 @dataclass(frozen=True, slots=True)
-class Timestamps:
+class TimestampsText:
     """A time for each partition, in milliseconds since 1970."""
 
     limit: str = 'JSON with a time in milliseconds for each partition, for example {"orders":{"0":1700000000000}}'
@@ -107,7 +107,7 @@ class Timestamps:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class AssignmentText:
     """Fixed partitions: Spark's form, or ours with the key ranges of each."""
 
     limit: str = (

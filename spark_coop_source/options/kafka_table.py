@@ -5,9 +5,9 @@ Every name of Java's `ConsumerConfig` is in exactly one of the tables below.
 
 from collections.abc import Mapping
 
-from coordinator.values.option_kinds import INT, LONG, Flag, Integer, Kind, Text, Word
+from coordinator.values.option_kinds import INT, LONG, Flag, Integer, OptionKind, Text, Word
 
-PASSED: Mapping[str, Kind[object]] = {
+PASSED: Mapping[str, OptionKind[object]] = {
     "allow.auto.create.topics": Flag(),
     "check.crcs": Flag(),
     "client.dns.lookup": Word(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"), any_case=False),

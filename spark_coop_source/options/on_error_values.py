@@ -9,7 +9,7 @@ from typing import TypeVar
 from coordinator.assignment.settings import LONGEST_DELAY_MS
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError
 from coordinator.errors.quoting import quoted
-from coordinator.values.option_kinds import Duration, Integer, Kind, Word
+from coordinator.values.option_kinds import Duration, Integer, OptionKind, Word
 from spark_coop_source.function.error_policy import THENS, ErrorPolicy, Then
 from spark_coop_source.function.on_error import PARAMETERS
 from spark_coop_source.function.user_function import UnloadableError, is_name
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class TopicName:
     """A topic's name."""
 
     limit: str = "the name of a topic"
@@ -58,7 +58,7 @@ def _policy(given: dict[str, object]) -> ErrorPolicy:
         backoff_max_ms=_value(given, "backoff_max", _DURATION, usual.backoff_max_ms),
         timeout_ms=_value(given, "timeout", _DURATION, None),
         then=_then(_value(given, "then", Word(THENS), usual.then)),
-        topic=_value(given, "topic", Topic(), None),
+        topic=_value(given, "topic", TopicName(), None),
         retry_on=_errors(given, "retry_on"),
         fail_on=_errors(given, "fail_on") or (),
     )
@@ -81,7 +81,7 @@ def _then(word: str) -> Then:
     return next(then for then in THENS if then == word)
 
 
-def _value(given: dict[str, object], name: str, kind: Kind[T], usual: T) -> T:
+def _value(given: dict[str, object], name: str, kind: OptionKind[T], usual: T) -> T:
     value = given.get(name)
     if value is None:
         return usual

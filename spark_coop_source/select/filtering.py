@@ -16,9 +16,9 @@ from coordinator.values.ranges import OFFSET_MAX, WHOLE
 from coordinator.values.record_filter import Key, RecordFilter
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
-from spark_coop_source.select.hashing import Hashes, hash_records
+from spark_coop_source.select.hashing import HashArray, hash_records
 
-Mask = NDArray[np.bool_]
+RowMask = NDArray[np.bool_]
 
 
 class Filtering:
@@ -33,7 +33,7 @@ class Filtering:
         self.drops = bool(of.digest)
         """Whether it has a condition."""
 
-    def kept(self, chunk: Chunk, hashes: Hashes | None = None) -> Mask:
+    def kept(self, chunk: Chunk, hashes: HashArray | None = None) -> RowMask:
         """Whether each record of the chunk is handed over. It computes the hashes if it needs them and has none."""
         mask = np.ones(len(chunk), np.bool_)
         if self._sizes:
@@ -61,7 +61,7 @@ class _Keys:
         self._values = pa.array(named, pa.binary())
         self._hashes = np.unique(hash_records(ByteColumn.of(named), np.zeros(len(named), np.int64)))
 
-    def named(self, keys: ByteColumn, hashes: Hashes) -> Mask:
+    def named(self, keys: ByteColumn, hashes: HashArray) -> RowMask:
         """Whether each of the keys is in the set."""
         mask = keys.nulls.copy() if self._null else np.zeros(len(keys), np.bool_)
         if len(self._hashes):
@@ -71,7 +71,7 @@ class _Keys:
         return mask
 
 
-def _booleans(column: pa.BooleanArray) -> Mask:
+def _booleans(column: pa.BooleanArray) -> RowMask:
     """A new column without nulls; Arrow's `to_numpy` would load pandas."""
     bits = np.frombuffer(column.buffers()[1] or b"", np.uint8)
     return np.unpackbits(bits, count=len(column), bitorder="little").view(np.bool_)

@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.select.murmur3 import murmur3
 
-Hashes = NDArray[np.int64]
+HashArray = NDArray[np.int64]
 
 
-def hash_records(keys: ByteColumn, offsets: NDArray[np.int64]) -> Hashes:
+def hash_records(keys: ByteColumn, offsets: NDArray[np.int64]) -> HashArray:
     """The hash of each record, in [0, 2^63 - 1]: of its key, or of its offset where the key is null."""
     hashes = murmur3(np.frombuffer(keys.buffer, np.uint8), keys.starts, keys.lengths)
     nulls = np.flatnonzero(keys.nulls)

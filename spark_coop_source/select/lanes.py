@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from coordinator.progress.slices import Slice
 from coordinator.values.ranges import WHOLE, HashRange
-from spark_coop_source.decode.byte_column import Rows
+from spark_coop_source.decode.byte_column import RowNumbers
 from spark_coop_source.decode.chunk import Chunk
-from spark_coop_source.select.hashing import Hashes, hash_records
+from spark_coop_source.select.hashing import HashArray, hash_records
 
 
-def within(chunk: Chunk, slices: Iterable[Slice]) -> tuple[Rows | None, Hashes | None]:
+def within(chunk: Chunk, slices: Iterable[Slice]) -> tuple[RowNumbers | None, HashArray | None]:
     """The rows whose records lie in one of `slices`, all of the chunk's partition. None: all rows.
 
     It also returns the hash of each record of the chunk, not only of those rows. None: a slice that spans the whole
@@ -35,7 +35,7 @@ def within(chunk: Chunk, slices: Iterable[Slice]) -> tuple[Rows | None, Hashes |
     return np.flatnonzero(mask), hashes
 
 
-def by_part(hashes: Hashes, parts: Sequence[HashRange]) -> tuple[Rows, NDArray[np.int64]]:
+def by_part(hashes: HashArray, parts: Sequence[HashRange]) -> tuple[RowNumbers, NDArray[np.int64]]:
     """The rows of a chunk in `parts`, part after part, and where each part begins and the last ends.
 
     `parts` ascend and are disjoint. Within a part the rows are in offset order; rows in no part are left out.

@@ -7,8 +7,8 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
-Numbers = NDArray[np.signedinteger]
+WordArray = NDArray[np.uint64]
+IntegerArray = NDArray[np.signedinteger]
 
 LONGEST = 256
 """Longer strings (bytes) are hashed by mmh3, one by one: there it is as fast, whatever their number."""
@@ -18,7 +18,7 @@ _C2 = np.uint64(0x4CF5AD432745937F)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-def murmur3(data: NDArray[np.uint8], starts: Numbers, lengths: Numbers) -> Words:
+def murmur3(data: NDArray[np.uint8], starts: IntegerArray, lengths: IntegerArray) -> WordArray:
     """The first half of the hash of each `data[start : start + length]`."""
     hashes = np.empty(len(starts), np.uint64)
     short = lengths <= LONGEST
@@ -31,7 +31,7 @@ def murmur3(data: NDArray[np.uint8], starts: Numbers, lengths: Numbers) -> Words
     return hashes
 
 
-def _of_short(data: NDArray[np.uint8], starts: Numbers, lengths: Numbers) -> Words:
+def _of_short(data: NDArray[np.uint8], starts: IntegerArray, lengths: IntegerArray) -> WordArray:
     words = _words(data, int((starts + lengths).max(initial=0)) + 16)
     h1 = np.zeros(len(starts), np.uint64)
     h2 = np.zeros(len(starts), np.uint64)
@@ -46,44 +46,44 @@ def _of_short(data: NDArray[np.uint8], starts: Numbers, lengths: Numbers) -> Wor
     return _finished(h1, h2, lengths.astype(np.uint64))
 
 
-def _words(data: NDArray[np.uint8], until: int) -> Words:
+def _words(data: NDArray[np.uint8], until: int) -> WordArray:
     """The 8 bytes at each place, as a number: a view where `data` reaches to `until`, else a padded copy."""
     if len(data) < until:
         data = np.concatenate([data, np.zeros(until - len(data), np.uint8)])
     return np.ndarray((len(data) - 7,), "<u8", data.data, strides=(1,))
 
 
-def _lowest(count: Numbers) -> Words:
+def _lowest(count: IntegerArray) -> WordArray:
     """Masks of the lowest `count` bytes; of none where it is negative, of all 8 beyond."""
     bits = (8 * (8 - np.clip(count, 0, 8))).astype(np.uint64)  # a shift by 64 is 0 in numpy
     return _ALL >> bits
 
 
-def _with_block(h1: Words, h2: Words, low: Words, high: Words) -> tuple[Words, Words]:
+def _with_block(h1: WordArray, h2: WordArray, low: WordArray, high: WordArray) -> tuple[WordArray, WordArray]:
     h1 = (_rotated(h1 ^ _k1(low), 27) + h2) * np.uint64(5) + np.uint64(0x52DCE729)
     h2 = (_rotated(h2 ^ _k2(high), 31) + h1) * np.uint64(5) + np.uint64(0x38495AB5)
     return h1, h2
 
 
-def _k1(low: Words) -> Words:
+def _k1(low: WordArray) -> WordArray:
     return _rotated(low * _C1, 31) * _C2
 
 
-def _k2(high: Words) -> Words:
+def _k2(high: WordArray) -> WordArray:
     return _rotated(high * _C2, 33) * _C1
 
 
-def _finished(h1: Words, h2: Words, lengths: Words) -> Words:
+def _finished(h1: WordArray, h2: WordArray, lengths: WordArray) -> WordArray:
     h1, h2 = h1 ^ lengths, h2 ^ lengths
     h1 = h1 + h2
     return _mixed(h1) + _mixed(h1 + h2)
 
 
-def _mixed(k: Words) -> Words:
+def _mixed(k: WordArray) -> WordArray:
     k = (k ^ (k >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     k = (k ^ (k >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return k ^ (k >> np.uint64(33))
 
 
-def _rotated(words: Words, left: int) -> Words:
+def _rotated(words: WordArray, left: int) -> WordArray:
     return (words << np.uint64(left)) | (words >> np.uint64(64 - left))

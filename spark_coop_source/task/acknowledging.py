@@ -27,10 +27,10 @@ from coordinator.progress.acknowledgement import Strip, check_of
 from coordinator.values.ranges import WHOLE, OffsetRange, Offsets
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
 from spark_coop_source.decode.arrow_columns import numbers, repeated
-from spark_coop_source.decode.byte_column import Rows
+from spark_coop_source.decode.byte_column import RowNumbers
 from spark_coop_source.decode.chunk import Chunk
-from spark_coop_source.select.filtering import Mask
-from spark_coop_source.select.hashing import Hashes, hash_records
+from spark_coop_source.select.filtering import RowMask
+from spark_coop_source.select.hashing import HashArray, hash_records
 
 _Numbers = NDArray[np.int64]
 
@@ -66,7 +66,12 @@ class Acknowledging:
         self._next = self._starts.copy()  # the offset after the last record of each strip
 
     def added(
-        self, batch: pa.RecordBatch, chunk: Chunk, rows: Rows | None, hashes: Hashes | None, kept: Mask | None = None
+        self,
+        batch: pa.RecordBatch,
+        chunk: Chunk,
+        rows: RowNumbers | None,
+        hashes: HashArray | None,
+        kept: RowMask | None = None,
     ) -> pa.RecordBatch:
         """The batch of these rows of the chunk, and their texts. `kept`: the records that the filter keeps."""
         if hashes is None and self._hashed:
@@ -77,7 +82,9 @@ class Acknowledging:
             strips, since, last = strips[rows], since[rows], last[rows]
         return batch.append_column(ACKNOWLEDGEMENT, self.texts(strips, since, last))
 
-    def covered(self, offsets: _Numbers, hashes: Hashes | None, kept: Mask | None = None) -> tuple[_Numbers, _Numbers]:
+    def covered(
+        self, offsets: _Numbers, hashes: HashArray | None, kept: RowMask | None = None
+    ) -> tuple[_Numbers, _Numbers]:
         """The strip of each record (-1: none), and the first offset that it covers."""
         strips, since = np.full(len(offsets), -1, np.int64), np.zeros(len(offsets), np.int64)
         firsts, ends = np.searchsorted(offsets, self._starts), np.searchsorted(offsets, self._untils)

@@ -29,11 +29,11 @@ from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import HASH_MAX, HashRange
 from coordinator.values.subscription import TopicPartition
-from spark_coop_source.task.reads import Read
+from spark_coop_source.task.reads import RecordsRead
 
 _log = logging.getLogger(__name__)
 
-Key = tuple[TopicPartition, int]
+KeyHash = tuple[TopicPartition, int]
 """A key hash of a partition."""
 
 MOST_FAILING = 2_000
@@ -71,9 +71,9 @@ class TaskEnds:
     retries_ms: float = inf  # no attempt on a failing record begins later in this task
     skipped: int = 0  # records that the function failed on and that the task left out
     dead_lettered: int = 0  # records that it wrote to the dead-letter topic
-    _known: dict[Key, FailingRecord] = field(init=False)
+    _known: dict[KeyHash, FailingRecord] = field(init=False)
     _room: dict[TopicPartition, int] = field(init=False)
-    _failing: dict[Key, FailingRecord] = field(default_factory=dict)
+    _failing: dict[KeyHash, FailingRecord] = field(default_factory=dict)
     _partitions: dict[TopicPartition, _Partition] = field(default_factory=dict)
     _number: int = 0  # of partitions that were begun
     _begun: bool = False  # a batch was read
@@ -88,7 +88,7 @@ class TaskEnds:
             tp: _Partition(self.share_ms, _Batch(start, start), _Batch(start, start)) for tp, start in starts.items()
         }
 
-    def reading(self, tp: TopicPartition, reads: Iterator[Read]) -> Iterator[Read]:
+    def reading(self, tp: TopicPartition, reads: Iterator[RecordsRead]) -> Iterator[RecordsRead]:
         """The records of one partition, as long as its time is not over."""
         partition = self._partitions[tp]
         self._number += 1

@@ -13,10 +13,10 @@ import pyarrow as pa
 from coordinator.progress.acknowledgement import with_holes
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
 from spark_coop_source.decode.arrow_columns import repeated
-from spark_coop_source.task.reads import Read
+from spark_coop_source.task.reads import RecordsRead
 
 
-def with_last_row(reads: Iterator[Read]) -> Iterator[pa.RecordBatch]:
+def with_last_row(reads: Iterator[RecordsRead]) -> Iterator[pa.RecordBatch]:
     """The records of a partition with acknowledgements, as far as a task reads it (rule: acknowledge-holes)."""
     held, last = None, None
     for last in reads:
@@ -30,7 +30,7 @@ def with_last_row(reads: Iterator[Read]) -> Iterator[pa.RecordBatch]:
         yield _covering(held, last)
 
 
-def _covering(row: pa.RecordBatch, last: Read) -> pa.RecordBatch:
+def _covering(row: pa.RecordBatch, last: RecordsRead) -> pa.RecordBatch:
     """The last row, whose acknowledgement covers all holes before the end of reading."""
     at = row.schema.get_field_index(ACKNOWLEDGEMENT)
     text = with_holes(row.column(at)[0].as_py(), last.holes.before(last.until) if last.holes else ())

@@ -29,7 +29,7 @@ class Sharing:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class TaskEnding:
     """How long the task may read; it then ends its slices where they are (rule: seal-before-sink).
 
     Every task reports that it has ended (rule: batch-clock).
@@ -60,7 +60,7 @@ class SlicePartition(ReadOptions, InputPartition):
     filter: RecordFilter = field(default=EVERYTHING, repr=False)  # keys may be confidential
     report: ReportTo | None = None  # address for the costs of its slices, and for its ends
     singly: bool = False  # a struck lane: each record is reported before its call of the function
-    ending: Ending | None = None  # None: it reads all of its slices
+    ending: TaskEnding | None = None  # None: it reads all of its slices
     sharing: Sharing | None = None  # None: no other task reads these records
     strips: Mapping[TopicPartition, tuple[Strip, ...]] | None = None  # None: rows have no column `acknowledgement`
     deadline_ms: int | None = None  # since 1970: a task that begins later reads nothing; None in a batch query

@@ -31,23 +31,23 @@ from coordinator.values.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import completed, shared, to_arrow
 from spark_coop_source.cache.blocks import BlockCache, opened
 from spark_coop_source.cache.publisher import Fetched
-from spark_coop_source.cache.shared_fetch import Found, SharedReading, stretch_name
+from spark_coop_source.cache.shared_fetch import SharedReading, WantedRecords, stretch_name
 from spark_coop_source.decode.arrow_columns import numbers
-from spark_coop_source.decode.byte_column import Rows
+from spark_coop_source.decode.byte_column import RowNumbers
 from spark_coop_source.decode.chunk import Chunk
-from spark_coop_source.decode.sizes import Sizes
+from spark_coop_source.decode.sizes import DecodeLimits
 from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_bytes
 from spark_coop_source.fetch.fetch import STALL_S, FetchSettings, StaleConsumerError, fetch
-from spark_coop_source.fetch.looks import Looks
+from spark_coop_source.fetch.looks import LogLooks
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
-from spark_coop_source.select.filtering import Filtering, Mask
+from spark_coop_source.select.filtering import Filtering, RowMask
 from spark_coop_source.select.hash_column import HASH, hashes_of, offsets_of, with_hashes
 from spark_coop_source.select.hashing import hash_records
 from spark_coop_source.select.lanes import by_part, within
 from spark_coop_source.task.acknowledging import Acknowledging
 from spark_coop_source.task.partition import SlicePartition
-from spark_coop_source.task.reads import Read
+from spark_coop_source.task.reads import RecordsRead
 
 KNOWN_STALL_S = 0.1
 """The first look for the reason of a stall, in a task in which a leader was away before."""
@@ -72,10 +72,10 @@ class Readings:
     _begun: dict[TopicPartition, Begun] = field(default_factory=dict)
     _cache: BlockCache | None = None
     _filter: Filtering = field(init=False)
-    _looks: Looks = field(init=False)
+    _looks: LogLooks = field(init=False)
 
     def __post_init__(self) -> None:
-        self._looks = Looks(self.task.kafka)
+        self._looks = LogLooks(self.task.kafka)
         self._filter = Filtering(self.task.filter)
 
     def __enter__(self) -> Self:
@@ -90,7 +90,7 @@ class Readings:
             self._drop(self._away)
         self._stack.__exit__(*error)  # type: ignore[arg-type]
 
-    def each(self, slices: Slices) -> Iterator[tuple[TopicPartition, Generator[Read, None, None]]]:
+    def each(self, slices: Slices) -> Iterator[tuple[TopicPartition, Generator[RecordsRead, None, None]]]:
         """Each partition with its records. Short partitions come first; one request begins several of them."""
         firsts = {tp: _first(of_one) for tp, of_one in slices.items()}
         short = [tp for tp, first in firsts.items() if self._is_short(tp, first)]
@@ -107,7 +107,7 @@ class Readings:
 
     def _short(
         self, tp: TopicPartition, slices: Sequence[Slice], begin: Callable[[], None] | None
-    ) -> Generator[Read, None, None]:
+    ) -> Generator[RecordsRead, None, None]:
         if begin:  # here, so that the meter counts this time
             begin()
         yield from self.of(tp, slices)
@@ -116,7 +116,7 @@ class Readings:
         if len(stretches) > 1:
             self._begun = begun(self._opened(), stretches, answer_bytes(self.task.most_unfiltered))
 
-    def of(self, tp: TopicPartition, slices: Sequence[Slice]) -> Generator[Read, None, None]:
+    def of(self, tp: TopicPartition, slices: Sequence[Slice]) -> Generator[RecordsRead, None, None]:
         """The records of this partition that lie in `slices` and that Kafka still has.
 
         In offset order; raises the errors of `fetch`.
@@ -131,7 +131,7 @@ class Readings:
                 else:
                     yield from self._alone(tp, slices, offsets, acknowledging)
         if acknowledging:
-            yield Read(pa.RecordBatch.from_pylist([]), stretches[-1].until, acknowledging.holes)
+            yield RecordsRead(pa.RecordBatch.from_pylist([]), stretches[-1].until, acknowledging.holes)
 
     def _alone(
         self,
@@ -139,11 +139,11 @@ class Readings:
         slices: Sequence[Slice],
         offsets: OffsetRange,
         acknowledging: Acknowledging | None = None,
-    ) -> Iterator[Read]:
-        def made(stopped: Callable[[], bool]) -> Generator[Read, None, None]:
+    ) -> Iterator[RecordsRead]:
+        def made(stopped: Callable[[], bool]) -> Generator[RecordsRead, None, None]:
             for chunk in self._fetched(tp, offsets, stopped):
                 records = self._chosen(tp, chunk, slices, acknowledging)
-                yield Read(records, int(chunk.offsets[-1]) + 1, acknowledging.holes if acknowledging else None)
+                yield RecordsRead(records, int(chunk.offsets[-1]) + 1, acknowledging.holes if acknowledging else None)
 
         return ahead(made) if len(offsets) > SHORT else made(lambda: False)
 
@@ -162,7 +162,9 @@ class Readings:
             hashes = hash_records(chunk.keys, chunk.offsets)
         return with_hashes(batch, hashes if rows is None else hashes[rows])
 
-    def _filtered(self, tp: TopicPartition, chunk: Chunk, rows: Rows | None, kept: Mask | None) -> Rows | None:
+    def _filtered(
+        self, tp: TopicPartition, chunk: Chunk, rows: RowNumbers | None, kept: RowMask | None
+    ) -> RowNumbers | None:
         """The rows that the filter keeps. None: all."""
         if kept is None:
             return rows
@@ -175,7 +177,7 @@ class Readings:
 
     def _together(
         self, cache: BlockCache, name: str, tp: TopicPartition, slices: Sequence[Slice], stretch: SharedStretch
-    ) -> Iterator[Read]:
+    ) -> Iterator[RecordsRead]:
         schema, mine = shared(self.columns), _parts_of(slices, stretch)
         if self.hashed is not None:
             schema = schema.append(HASH)
@@ -190,7 +192,7 @@ class Readings:
                 batch = _joined(each, mine, schema)
                 made = completed(tp, batch, self.columns)
                 made = with_hashes(made, hashes_of(batch)) if self._carries(tp) else made
-                yield Read(made, each.offsets.until)
+                yield RecordsRead(made, each.offsets.until)
         if reading.position < stretch.offsets.until:
             yield from self._alone(tp, slices, OffsetRange(reading.position, stretch.offsets.until))
 
@@ -220,7 +222,7 @@ class Readings:
             task.poll_timeout_ms,
             task.fail_on_data_loss,
             answer_bytes(task.most_unfiltered),
-            Sizes(task.most_uncompressed, record_bytes(task.most_unfiltered)),
+            DecodeLimits(task.most_uncompressed, record_bytes(task.most_unfiltered)),
             task.kafka_max_outage_ms if self.patient else 0,
             KNOWN_STALL_S if self._away else STALL_S,
         )
@@ -265,7 +267,7 @@ def _parts_of(slices: Iterable[Slice], stretch: SharedStretch) -> _Mine:
     return mine
 
 
-def _joined(found: Found, mine: _Mine, schema: pa.Schema) -> pa.RecordBatch:
+def _joined(found: WantedRecords, mine: _Mine, schema: pa.Schema) -> pa.RecordBatch:
     """The task's records in offset order. There may be none: the task looks at its clock all the same."""
     batches = [
         some for number, batch in found.parts for offsets in mine[number] if len(some := _of(batch, offsets, found))
@@ -276,7 +278,7 @@ def _joined(found: Found, mine: _Mine, schema: pa.Schema) -> pa.RecordBatch:
     return joined.take(numbers(np.argsort(offsets_of(joined), kind="stable")))
 
 
-def _of(batch: pa.RecordBatch, offsets: OffsetRange, found: Found) -> pa.RecordBatch:
+def _of(batch: pa.RecordBatch, offsets: OffsetRange, found: WantedRecords) -> pa.RecordBatch:
     """The records of the batch that lie in `found` and in `offsets`."""
     bounds = max(offsets.start, found.offsets.start), min(offsets.until, found.offsets.until)
     first, end = np.searchsorted(offsets_of(batch), bounds).tolist()

@@ -19,7 +19,7 @@ FIRST_ROWS = 100
 _MOST_JOINED = 64  # reads without records of this task; then the task looks at its clock
 
 
-class Read(NamedTuple):
+class RecordsRead(NamedTuple):
     """Records of one partition, and the offset up to which all records of the task's slices were read."""
 
     records: pa.RecordBatch
@@ -28,16 +28,16 @@ class Read(NamedTuple):
 
 
 @dataclass(slots=True)
-class Pieces:
+class WorkPieces:
     """Pieces of such a size that a function works on one of them for a small part of the task's time."""
 
     share_ms: float  # of the task
     clock_ms: Callable[[], float]
     rows: int = FIRST_ROWS
 
-    def of(self, reads: Iterator[Read]) -> Iterator[Read]:
+    def of(self, reads: Iterator[RecordsRead]) -> Iterator[RecordsRead]:
         """The same records: small reads joined, large reads cut."""
-        waiting = list[Read]()
+        waiting = list[RecordsRead]()
         for read in reads:
             for piece in self._cut(read):
                 waiting.append(piece)
@@ -47,7 +47,7 @@ class Pieces:
         if waiting:
             yield from self._measured(_joined(waiting))
 
-    def _measured(self, piece: Read) -> Iterator[Read]:
+    def _measured(self, piece: RecordsRead) -> Iterator[RecordsRead]:
         """One piece; then its size is fitted to the time that it took."""
         began = self.clock_ms()
         yield piece
@@ -57,21 +57,21 @@ class Pieces:
         elif took < self.share_ms / 50 and len(piece.records) >= self.rows:
             self.rows = min(2 * self.rows, ROWS)
 
-    def _cut(self, read: Read) -> Iterator[Read]:
+    def _cut(self, read: RecordsRead) -> Iterator[RecordsRead]:
         at = 0
         while len(read.records) - at > self.rows:
             rows = self.rows  # it may change while this piece is worked on
-            yield Read(read.records.slice(at, rows), int(offsets_of(read.records.slice(at + rows, 1))[0]))
+            yield RecordsRead(read.records.slice(at, rows), int(offsets_of(read.records.slice(at + rows, 1))[0]))
             at += rows
-        yield Read(read.records.slice(at), read.until)
+        yield RecordsRead(read.records.slice(at), read.until)
 
 
-def _large(reads: list[Read], rows: int) -> bool:
+def _large(reads: list[RecordsRead], rows: int) -> bool:
     return sum(len(r.records) for r in reads) >= rows or sum(r.records.nbytes for r in reads) >= ENOUGH
 
 
-def _joined(reads: list[Read]) -> Read:
+def _joined(reads: list[RecordsRead]) -> RecordsRead:
     if len(reads) == 1:
         return reads[0]
     some = [r.records for r in reads if len(r.records)] or [reads[0].records]
-    return Read(pa.concat_batches(some) if len(some) > 1 else some[0], reads[-1].until)
+    return RecordsRead(pa.concat_batches(some) if len(some) > 1 else some[0], reads[-1].until)

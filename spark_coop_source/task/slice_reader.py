@@ -28,9 +28,9 @@ from spark_coop_source.function.slice_batches import tables
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.task.ending import TaskEnds
 from spark_coop_source.task.last_row import with_last_row
-from spark_coop_source.task.partition import Ending, SlicePartition
+from spark_coop_source.task.partition import SlicePartition, TaskEnding
 from spark_coop_source.task.readings import Readings
-from spark_coop_source.task.reads import Pieces
+from spark_coop_source.task.reads import WorkPieces
 from spark_coop_source.telemetry.link import TaskLink
 from spark_coop_source.telemetry.meter import MEASURED, SliceMeter
 from spark_coop_source.telemetry.report import ReportTo
@@ -87,7 +87,7 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
                 link.end(ending.batch, ending.task, agreed or {})
 
 
-def _ends(ending: Ending, began: float) -> TaskEnds:
+def _ends(ending: TaskEnding, began: float) -> TaskEnds:
     def clock_ms() -> float:
         return (perf_counter() - began) * 1000
 
@@ -164,7 +164,7 @@ def _partitions(
         return
     slices = {tp: merged(group) for tp, group in groupby(sorted(task.slices), lambda s: s.topic_partition)}
     columns = (*task.columns, *more, *(() if task.report is None else MEASURED))
-    pieces = Pieces(ends.share_ms, ends.clock_ms) if ends and by_batch else None
+    pieces = WorkPieces(ends.share_ms, ends.clock_ms) if ends and by_batch else None
     if ends:
         ends.begin({tp: _start(of_one) for tp, of_one in slices.items()})
     with Readings(task, columns, slices, hashed, filtered, patient=not (ends and ends.by_time)) as readings:

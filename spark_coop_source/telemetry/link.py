@@ -23,7 +23,7 @@ from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, Failures
 from spark_coop_source.telemetry.frames import framed, next_text
-from spark_coop_source.telemetry.questions import Answer, Question
+from spark_coop_source.telemetry.questions import TaskAnswer, TaskQuestion
 from spark_coop_source.telemetry.report import HELLO, Report, ReportTo, encoded
 
 log = logging.getLogger(__name__)
@@ -82,21 +82,21 @@ class TaskLink:
 
     def agreed(self, batch: str, task: int) -> Ends | None:
         """The ends of an earlier attempt of this task; None if none has ended. Raises `TaskNotEndedError`."""
-        return self._ask(Question(next(self._questions), batch, task))
+        return self._ask(TaskQuestion(next(self._questions), batch, task))
 
     def end(self, batch: str, task: int, ends: Ends, failures: Failures = NO_FAILURES) -> None:
         """End the task here. Raises `TaskNotEndedError` if the driver does not take it (rule: first-end-wins)."""
-        if self._ask(Question(next(self._questions), batch, task, ends, failures)) != ends:
+        if self._ask(TaskQuestion(next(self._questions), batch, task, ends, failures)) != ends:
             raise TaskNotEndedError("a task could not end: another attempt of it has ended at other offsets")
 
-    def _ask(self, question: Question) -> Ends | None:
+    def _ask(self, question: TaskQuestion) -> Ends | None:
         self._send(question.text)
         answer = None
         if self._socket is not None:
             self._socket.settimeout(None)  # the last task waits until the batch is sealed
             with suppress(OSError):
                 text = next_text(self._answers, self._to.key)
-                answer = Answer.parse(text) if text else None
+                answer = TaskAnswer.parse(text) if text else None
         if answer is None or answer.number != question.number:
             where = f"{self._to.host}, port {self._to.port}"
             raise TaskNotEndedError(f"a task could not end: the process beside the driver does not answer at {where}")

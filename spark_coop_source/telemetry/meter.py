@@ -30,7 +30,7 @@ from coordinator.progress.slices import Slice
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.decode.arrow_columns import numbers
-from spark_coop_source.function.attempts import Done
+from spark_coop_source.function.attempts import DoneRecords
 from spark_coop_source.function.runner import Listener
 from spark_coop_source.function.slice_batches import SliceBatch, SliceTable, Tables
 from spark_coop_source.select.hash_column import hashes_of, offsets_of
@@ -47,7 +47,7 @@ MEASURED = ("key", "offset")
 _MOST_KEYS_KEPT = 2_048
 
 Send = Callable[[SliceCost], None]
-Lane = tuple[TopicPartition, HashRange]
+MeteredLane = tuple[TopicPartition, HashRange]
 
 
 class SliceMeter(Listener):
@@ -75,10 +75,10 @@ class SliceMeter(Listener):
         self._lock = RLock()  # guards calls, the costs of keys, and the order of reports
         self._calls: dict[int, SliceBatch] = {}  # under way, each by its `id`
         self._accounts = {s: _Account(s) for table in slices.values() for s in table.slices}
-        self._slices_of: dict[Lane, list[Slice]] = {}
+        self._slices_of: dict[MeteredLane, list[Slice]] = {}
         for s in self._accounts:
             self._slices_of.setdefault(_lane(s), []).append(s)
-        self._unworked: dict[Lane, int] = {}  # records in or before the function
+        self._unworked: dict[MeteredLane, int] = {}  # records in or before the function
         self._read: set[TopicPartition] = set()  # partitions that were read to the end
         self._began = perf_counter()
         self._hands_on = with_function  # or has reported that it does
@@ -140,7 +140,7 @@ class SliceMeter(Listener):
         with self._lock:
             self._calls.pop(id(batch), None)
 
-    def worked(self, done: Done) -> None:
+    def worked(self, done: DoneRecords) -> None:
         """Add the time of the function to the slice, and to the key."""
         account = self._accounts[done.batch.of]
         account.function_ms += done.ms
@@ -255,7 +255,7 @@ class _Account:
         return nlargest(count, self.keys.values(), key=lambda key: key.ms)
 
 
-def _lane(of: Slice) -> Lane:
+def _lane(of: Slice) -> MeteredLane:
     return of.topic_partition, of.hashes
 
 

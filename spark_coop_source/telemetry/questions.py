@@ -20,7 +20,7 @@ from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TaskQuestion:
     """What a task asks. `number`: unique on its connection. `ends`: where it has ended its slices.
 
     `failures` come with the ends.
@@ -39,7 +39,7 @@ class Question:
         return json.dumps(asked | _of(self.ends) | _of_failures(self.failures)).encode()
 
     @classmethod
-    def parse(cls, text: bytes) -> "Question | None":
+    def parse(cls, text: bytes) -> "TaskQuestion | None":
         """The question of a text; None for a text of another form."""
         try:
             fields = json.loads(text)
@@ -50,7 +50,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TaskAnswer:
     """The answer: the ends that count, None if no attempt has ended; or why the task is refused."""
 
     number: int
@@ -64,7 +64,7 @@ class Answer:
         return json.dumps({"number": self.number} | _of(self.ends) | refused).encode()
 
     @classmethod
-    def parse(cls, text: bytes) -> "Answer | None":
+    def parse(cls, text: bytes) -> "TaskAnswer | None":
         """The answer of a text; None for a text of another form."""
         try:
             fields = json.loads(text)

@@ -29,9 +29,9 @@ from spark_coop_source.arrow_output.record_batch import to_arrow
 from spark_coop_source.arrow_output.schema import EVERY
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.record_places import chained
-from spark_coop_source.decode.sizes import Sizes, TooLarge, Whole
+from spark_coop_source.decode.sizes import DecodeLimits, TooLarge, UndividedUnit
 from spark_coop_source.fetch.fetch import FetchSettings, _Stretch
-from spark_coop_source.fetch.looks import Looks
+from spark_coop_source.fetch.looks import LogLooks
 from spark_coop_source.fetch.older_formats import MessageSetTooLargeError
 from spark_coop_source.fetch.raw_batches import ATTRIBUTES_AT, HEAD, MAGIC_AT
 from topics import Kafka
@@ -63,13 +63,13 @@ def read(
     until: int = OFFSET_MAX,
 ) -> list[dict[str, object]]:
     """The rows of an answer of Kafka's that holds `wire`, as a task shows them; raises what the task raises."""
-    sizes = Sizes(batch=64 * MIB, record=16 * MIB)
+    sizes = DecodeLimits(batch=64 * MIB, record=16 * MIB)
     settings = FetchSettings({"bootstrap_servers": ["broker:9092"]}, 20_000, True, chunk_bytes, sizes)
-    stretch = _Stretch(consumer, Looks(settings.kafka), TP, OffsetRange(0, until), settings)
+    stretch = _Stretch(consumer, LogLooks(settings.kafka), TP, OffsetRange(0, until), settings)
     try:
         taken = polled(wire, raw=True, check_crcs=check_crcs)
     except MessageSetTooLargeError as error:
-        stretch._pass_over(TooLarge(0, error.last_offset + 1, str(error), Whole.MESSAGE_SET))
+        stretch._pass_over(TooLarge(0, error.last_offset + 1, str(error), UndividedUnit.MESSAGE_SET))
         return []
     except Exception as error:
         raise stretch._explained(error) from error

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from coordinator.tools.audit.columns import LogColumns, SinkColumns
-from coordinator.tools.audit.sink_rows import Part, columns_of
+from coordinator.tools.audit.sink_rows import SinkPart, columns_of
 from coordinator.values.key_hash import hash_key
 
 Row = tuple[int, int, int]
@@ -25,12 +25,12 @@ def sink_of(rows: Sequence[Row], query: int = 0) -> SinkColumns:
     return columns_of(parts_of(rows, query), ["q"] if not query else ["q", "r"])[0]
 
 
-def parts_of(rows: Sequence[Row], query: int = 0) -> list[Part]:
+def parts_of(rows: Sequence[Row], query: int = 0) -> list[SinkPart]:
     """A part for each batch and task, in the order of their first rows."""
     files = dict.fromkeys((batch, task) for batch, task, _ in rows)
     return [_part(batch, task, [o for b, t, o in rows if (b, t) == (batch, task)], query) for batch, task in files]
 
 
-def _part(batch: int, task: int, offsets: Sequence[int], query: int) -> Part:
+def _part(batch: int, task: int, offsets: Sequence[int], query: int) -> SinkPart:
     ones = np.ones(len(offsets), np.int64)
-    return Part(0 * ones, np.array(offsets, np.int64), batch * ones, query * ones, task)
+    return SinkPart(0 * ones, np.array(offsets, np.int64), batch * ones, query * ones, task)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import EVERY, regrouped, to_arrow
 from spark_coop_source.decode.record_batch_v2 import decoded
-from spark_coop_source.decode.sizes import Sizes, TooLarge
+from spark_coop_source.decode.sizes import DecodeLimits, TooLarge
 from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import MOST_UNFILTERED, record_bytes
 from spark_coop_source.fetch.fetch import CHUNK_BYTES
@@ -20,7 +20,7 @@ from spark_coop_source.fetch.raw_batches import _Batches
 from spark_coop_source.task.worker import settle
 
 ROWS = 65_536
-SIZES = Sizes(1024**3, record_bytes(MOST_UNFILTERED))
+SIZES = DecodeLimits(1024**3, record_bytes(MOST_UNFILTERED))
 """The defaults of the options."""
 
 refused: list[TooLarge] = []

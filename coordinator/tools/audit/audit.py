@@ -19,12 +19,12 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import DEAD_LETTERS, GroupState
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
-from coordinator.tools.audit.columns import NO_ROWS, KeyColumns, Numbers, SinkColumns, joined
-from coordinator.tools.audit.comparison import DeadLetters, Expectation, compare
+from coordinator.tools.audit.columns import NO_ROWS, KeyColumns, NumberColumn, SinkColumns, joined
+from coordinator.tools.audit.comparison import DeadLetterOffsets, Expectation, compare
 from coordinator.tools.audit.dead_letters import dead_letters
 from coordinator.tools.audit.report import Audit, PartitionAudit
 from coordinator.tools.operations.gaps import progress
-from coordinator.tools.operations.reset_plan import Chosen, partitions_of, recreated
+from coordinator.tools.operations.reset_plan import ChosenPartitions, partitions_of, recreated
 from coordinator.values.log import Log
 from coordinator.values.ranges import HashRange, OffsetRange
 from coordinator.values.subscription import Bounds, TopicPartition, Topics
@@ -47,7 +47,7 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Positions:
+class KnownPositions:
     """What Redis knows of a group, read before the sink."""
 
     group: str
@@ -56,10 +56,10 @@ class Positions:
     strikes: tuple[Strike, ...] = ()
 
 
-def positions_of(client: RedisClient, group: str) -> Positions:
+def positions_of(client: RedisClient, group: str) -> KnownPositions:
     """The positions of a group now. Raises `UnknownGroupError`, `StateFormatError` and `StoreError`s."""
     state, poison = read_group(client, group), OperatorVerbs.of_group(client, group).poison
-    return Positions(group, state, tuple(poison.failing()), tuple(poison.strikes()))
+    return KnownPositions(group, state, tuple(poison.failing()), tuple(poison.strikes()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +72,15 @@ class Kafka:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AuditRequest:
     """What to audit."""
 
-    topics: Chosen  # topic -> partitions, None for all that have positions
+    topics: ChosenPartitions  # topic -> partitions, None for all that have positions
     start: int = 0  # the first offset in each partition; records before it are not looked at
     dead: str | None = None  # the dead-letter topic; None: the one that members name
 
 
-def audit(positions: Positions, named: str, sink: Sink, kafka: Kafka, wanted: Wanted) -> Audit:
+def audit(positions: KnownPositions, named: str, sink: Sink, kafka: Kafka, wanted: AuditRequest) -> Audit:
     """The audit of a sink, which `named` describes.
 
     Raises `LogError`s, also `UnknownTopicError` for partitions without positions, and `SinkError`.
@@ -108,10 +108,10 @@ def audit(positions: Positions, named: str, sink: Sink, kafka: Kafka, wanted: Wa
 
 @dataclass(frozen=True, slots=True)
 class _Auditor:
-    positions: Positions
+    positions: KnownPositions
     kafka: Kafka
     start: int
-    letters: DeadLetters
+    letters: DeadLetterOffsets
 
     def partition(self, tp: TopicPartition, bounds: Bounds, sink: SinkColumns) -> PartitionAudit:
         """The audit of one partition. Beyond the last stable offset of Kafka nothing is looked at."""
@@ -135,9 +135,9 @@ def _named_by_members(state: GroupState) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _letters(kafka: Kafka, group: str, topic: str | None) -> DeadLetters:
+def _letters(kafka: Kafka, group: str, topic: str | None) -> DeadLetterOffsets:
     @cache
-    def found() -> Mapping[TopicPartition, Numbers]:
+    def found() -> Mapping[TopicPartition, NumberColumn]:
         return dead_letters(kafka.arguments, kafka.log, group, topic) if topic else {}
 
     return lambda tp: found().get(tp, np.zeros(0, np.int64))

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 
-Numbers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+NumberColumn = NDArray[np.int64]
+MaskColumn = NDArray[np.bool_]
 
 UNKNOWN = -1
 """A batch or a task that the sink does not name."""
@@ -26,9 +26,9 @@ UNKNOWN = -1
 class LogColumns(NamedTuple):
     """The records that Kafka has, ascending by offset."""
 
-    offsets: Numbers
-    hashes: Numbers  # of the key; of the offset if there is no key (rule: key-hash)
-    keyed: Mask  # whether the record has a key
+    offsets: NumberColumn
+    hashes: NumberColumn  # of the key; of the offset if there is no key (rule: key-hash)
+    keyed: MaskColumn  # whether the record has a key
 
 
 KeyColumns = Callable[[Mapping[str, object], TopicPartition, OffsetRange], Iterator[LogColumns]]
@@ -39,12 +39,12 @@ KeyColumns = Callable[[Mapping[str, object], TopicPartition, OffsetRange], Itera
 class SinkColumns:
     """The rows of one partition. Rows of one batch are together; batches of one query ascend."""
 
-    offsets: Numbers
-    batches: Numbers  # of each row: a number of `labels`
-    files: Numbers  # of each row: a number of `tasks`
+    offsets: NumberColumn
+    batches: NumberColumn  # of each row: a number of `labels`
+    files: NumberColumn  # of each row: a number of `tasks`
     labels: Sequence[str]  # the name of each batch; empty if the sink does not name it
-    queries: Numbers  # of each batch: equal numbers are batches of one query
-    tasks: Numbers  # of each file: the task that wrote it, or UNKNOWN
+    queries: NumberColumn  # of each batch: equal numbers are batches of one query
+    tasks: NumberColumn  # of each file: the task that wrote it, or UNKNOWN
 
     def __len__(self) -> int:
         return len(self.offsets)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coordinator.progress.segments import Progress
-from coordinator.tools.audit.columns import UNKNOWN, LogColumns, Mask, Numbers, SinkColumns
+from coordinator.tools.audit.columns import UNKNOWN, LogColumns, MaskColumn, NumberColumn, SinkColumns
 from coordinator.tools.audit.expected import done
 from coordinator.tools.audit.order import disorder
 from coordinator.tools.audit.report import DISORDER, LOST, MOST_NAMED, REPEATED, Fault, PartitionAudit, span
@@ -23,7 +23,7 @@ from coordinator.values.subscription import TopicPartition
 NO_BATCHES = "the sink names no batches"
 NO_ORDER = "the group has no order"
 
-DeadLetters = Callable[[TopicPartition], Numbers]
+DeadLetterOffsets = Callable[[TopicPartition], NumberColumn]
 """The offsets of a partition that are dead letters of the group. Asked only if something is missing."""
 
 
@@ -56,7 +56,7 @@ class _Offsets:
         self.first[at[::-1]] = np.arange(len(at) - 1, -1, -1)
 
 
-def compare(wanted: Expectation, log: LogColumns, sink: SinkColumns, dead_letters: DeadLetters) -> PartitionAudit:
+def compare(wanted: Expectation, log: LogColumns, sink: SinkColumns, dead_letters: DeadLetterOffsets) -> PartitionAudit:
     """The audit of one partition. `log` has no offsets outside those of the audit; `sink` may have."""
     beyond = int((sink.offsets >= wanted.until).sum())
     sink = _between(sink, wanted.start, wanted.until)
@@ -106,7 +106,7 @@ def _unordered(wanted: Expectation, sink: SinkColumns) -> str:
     return "" if all(sink.labels) else NO_BATCHES
 
 
-def _places(offsets: Numbers, wanted: Numbers) -> Numbers:
+def _places(offsets: NumberColumn, wanted: NumberColumn) -> NumberColumn:
     """The place of each wanted offset in ascending `offsets`; UNKNOWN where they lack it."""
     if not len(offsets):
         return np.full(len(wanted), UNKNOWN, np.int64)
@@ -119,7 +119,7 @@ def _places(offsets: Numbers, wanted: Numbers) -> Numbers:
     return at
 
 
-def _with(log: LogColumns, strange: Numbers) -> tuple[LogColumns, Mask]:
+def _with(log: LogColumns, strange: NumberColumn) -> tuple[LogColumns, MaskColumn]:
     """The log with offsets that only the sink has, as records without a key; and which ones are in Kafka."""
     offsets = np.concatenate([log.offsets, strange])
     order = np.argsort(offsets, kind="stable")
@@ -128,17 +128,17 @@ def _with(log: LogColumns, strange: Numbers) -> tuple[LogColumns, Mask]:
     return LogColumns(offsets[order], hashes, keyed), order < len(log.offsets)
 
 
-def _within(hashes: Numbers, ranges: tuple[HashRange, ...]) -> Mask:
+def _within(hashes: NumberColumn, ranges: tuple[HashRange, ...]) -> MaskColumn:
     """Whether each hash is in one of the ranges, which may overlap."""
     if not ranges:
         return np.zeros(len(hashes), np.bool_)
     los, his = np.array(sorted(ranges), np.int64).T
     at = np.searchsorted(los, hashes, "right") - 1
-    inside: Mask = (at >= 0) & (hashes <= np.maximum.accumulate(his)[at])
+    inside: MaskColumn = (at >= 0) & (hashes <= np.maximum.accumulate(his)[at])
     return inside
 
 
-def _lost(of: _Offsets, lost: Numbers) -> list[Fault]:
+def _lost(of: _Offsets, lost: NumberColumn) -> list[Fault]:
     """Lost records; neighbours in the log are one fault."""
     if not len(lost):
         return []
@@ -149,14 +149,14 @@ def _lost(of: _Offsets, lost: Numbers) -> list[Fault]:
     return [_lost_run(of, run, int(before[run[0]]), int(after[run[0]])) for run in runs]
 
 
-def _begin(of: _Offsets, lost: Numbers) -> int | None:
+def _begin(of: _Offsets, lost: NumberColumn) -> int | None:
     """The first offset of the sink, if it lacks the first records of the log, and no others."""
     if not len(lost) or not len(of.sink) or int(lost[-1]) != len(lost) - 1:
         return None
     return int(of.log.offsets[lost[-1]]) + 1
 
 
-def _lost_run(of: _Offsets, run: Numbers, before: int, after: int) -> Fault:
+def _lost_run(of: _Offsets, run: NumberColumn, before: int, after: int) -> Fault:
     offsets = of.log.offsets
     names = ("before", before), ("after", after)
     near = [(word, of.sink.label(int(of.first[at])), int(offsets[at])) for word, at in names if at != UNKNOWN]
@@ -168,7 +168,7 @@ def _lost_run(of: _Offsets, run: Numbers, before: int, after: int) -> Fault:
     return Fault(LOST, span(lost), batches, why)
 
 
-def _neighbours(of: _Offsets) -> tuple[Numbers, Numbers]:
+def _neighbours(of: _Offsets) -> tuple[NumberColumn, NumberColumn]:
     """For each offset, the nearest ones before and after it with its key hash that have a row."""
     by_hash = np.argsort(of.log.hashes, kind="stable")
     hashes, there = of.log.hashes[by_hash], (of.counts[by_hash] > 0) & of.in_kafka[by_hash]
@@ -185,7 +185,7 @@ def _neighbours(of: _Offsets) -> tuple[Numbers, Numbers]:
     return found[0], found[1]
 
 
-def _repeated(of: _Offsets, repeated: Numbers) -> list[Fault]:
+def _repeated(of: _Offsets, repeated: NumberColumn) -> list[Fault]:
     named = repeated[:MOST_NAMED]
     rows = np.flatnonzero(np.isin(of.at, named))
     batches: dict[int, list[str]] = {}

@@ -5,14 +5,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from coordinator.kafka.whole_log import records
-from coordinator.tools.audit.columns import Numbers
+from coordinator.tools.audit.columns import NumberColumn
 from coordinator.values.dead_letter import DeadLetter
 from coordinator.values.log import Log
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition, Topics
 
 
-def dead_letters(kafka: Mapping[str, object], log: Log, group: str, topic: str) -> Mapping[TopicPartition, Numbers]:
+def dead_letters(
+    kafka: Mapping[str, object], log: Log, group: str, topic: str
+) -> Mapping[TopicPartition, NumberColumn]:
     """Where the dead letters of `group` in a dead-letter topic came from. Raises `LogError`s."""
     partitions = log.topics(Topics((topic,)))[topic].partitions
     bounds = log.bounds(TopicPartition(topic, number) for number in partitions)

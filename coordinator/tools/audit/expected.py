@@ -10,10 +10,10 @@ Pure.
 import numpy as np
 
 from coordinator.progress.segments import Progress
-from coordinator.tools.audit.columns import LogColumns, Mask
+from coordinator.tools.audit.columns import LogColumns, MaskColumn
 
 
-def done(progress: Progress, log: LogColumns) -> Mask:
+def done(progress: Progress, log: LogColumns) -> MaskColumn:
     """Whether each record is done. Below the stable offset no hash is looked at."""
     mask = np.ones(len(log.offsets), np.bool_)
     above = int(np.searchsorted(log.offsets, progress.stable))

@@ -20,11 +20,11 @@ FOLDER = "_spark_metadata"
 _NAME = re.compile(r"(\d+)(\.compact)?")
 _TASK = re.compile(r"part-(\d+)")
 
-Read = Callable[[str], str]
+TextReader = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class SinkFile:
     """A file of the log."""
 
     step: int  # ascending from batch to batch
@@ -38,20 +38,20 @@ def task_of(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def committed(names: Iterable[str], read: Read) -> Mapping[str, Committed]:
+def committed(names: Iterable[str], read: TextReader) -> Mapping[str, SinkFile]:
     """The committed files by name, which Spark makes unique. `names` are the files of the log, `read` reads one."""
     found = [match for match in map(_NAME.fullmatch, names) if match]
     last = max((int(match[1]) for match in found if match[2]), default=-1)
     later = sorted(int(match[1]) for match in found if not match[2] and int(match[1]) > last)
-    files: dict[str, Committed] = {}
+    files: dict[str, SinkFile] = {}
     step, before = -1, ""
     for path in _added(read(f"{last}.compact"), f"{last}.compact") if last >= 0 else ():
         step += not _side_by_side(before, path)
-        files[_base(path)] = Committed(step, f"<={last}", several=True)
+        files[_base(path)] = SinkFile(step, f"<={last}", several=True)
         before = path
     for batch in later:
         step += 1
-        files |= {_base(path): Committed(step, str(batch)) for path in _added(read(str(batch)), str(batch))}
+        files |= {_base(path): SinkFile(step, str(batch)) for path in _added(read(str(batch)), str(batch))}
     return files
 
 

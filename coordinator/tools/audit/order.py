@@ -13,18 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.tools.audit.columns import UNKNOWN, Mask, Numbers, SinkColumns
+from coordinator.tools.audit.columns import UNKNOWN, MaskColumn, NumberColumn, SinkColumns
 
 
 @dataclass(frozen=True, slots=True)
 class Disorder:
     """Rows out of order: for each its row in the sink, and the row that came too early; UNKNOWN for two tasks."""
 
-    rows: Numbers
-    before: Numbers
+    rows: NumberColumn
+    before: NumberColumn
 
 
-def disorder(sink: SinkColumns, rows: Numbers, hashes: Numbers, ranks: Numbers) -> Disorder:
+def disorder(sink: SinkColumns, rows: NumberColumn, hashes: NumberColumn, ranks: NumberColumn) -> Disorder:
     """The rows out of order among `rows`, which ascend; each has a key hash, and the rank of its offset.
 
     To sort all rows by key takes most of the time of an audit. So only keys with a suspicious row are sorted.
@@ -38,7 +38,7 @@ def disorder(sink: SinkColumns, rows: Numbers, hashes: Numbers, ranks: Numbers) 
     return Disorder(none, none)
 
 
-def _suspicious(sink: SinkColumns, rows: Numbers, hashes: Numbers, ranks: Numbers) -> Mask:
+def _suspicious(sink: SinkColumns, rows: NumberColumn, hashes: NumberColumn, ranks: NumberColumn) -> MaskColumn:
     """A mask with every row that may be out of order, whatever the keys are."""
     mask = np.zeros(len(rows), np.bool_)
     if not len(rows):
@@ -63,7 +63,7 @@ def _suspicious(sink: SinkColumns, rows: Numbers, hashes: Numbers, ranks: Number
     return mask
 
 
-def _share_hashes(hashes: Numbers, firsts: Numbers, tasks: Numbers) -> bool:
+def _share_hashes(hashes: NumberColumn, firsts: NumberColumn, tasks: NumberColumn) -> bool:
     """Whether two tasks of a batch may have the same key: the hash ranges of their files overlap."""
     if tasks.min() == tasks.max():
         return False
@@ -73,7 +73,7 @@ def _share_hashes(hashes: Numbers, firsts: Numbers, tasks: Numbers) -> bool:
     return bool((los[1:] <= tops[:-1]).any())
 
 
-def _disorder(sink: SinkColumns, rows: Numbers, hashes: Numbers, ranks: Numbers) -> Disorder:
+def _disorder(sink: SinkColumns, rows: NumberColumn, hashes: NumberColumn, ranks: NumberColumn) -> Disorder:
     queries = sink.queries[sink.batches[rows]]
     by_key = np.argsort(hashes, kind="stable")
     new_query = np.zeros(len(rows), np.bool_)
@@ -98,25 +98,25 @@ def _disorder(sink: SinkColumns, rows: Numbers, hashes: Numbers, ranks: Numbers)
     return Disorder(rows[wrong][in_sink], before[in_sink])
 
 
-def _changes(values: Numbers) -> Mask:
+def _changes(values: NumberColumn) -> MaskColumn:
     """Where a value differs from the one before it; the first does."""
     changed = np.ones(len(values), np.bool_)
     changed[1:] = values[1:] != values[:-1]
     return changed
 
 
-def _before(new_group: Mask, new_part: Mask, ranks: Numbers, highest: int) -> Numbers:
+def _before(new_group: MaskColumn, new_part: MaskColumn, ranks: NumberColumn, highest: int) -> NumberColumn:
     """For each row, the highest rank in the earlier parts of its group; UNKNOWN if there is none."""
     base = (np.cumsum(new_group) - 1) * highest
     so_far = np.maximum.accumulate(base + ranks)
     part = np.maximum.accumulate(np.where(new_part, np.arange(len(ranks)), 0))
-    found: Numbers = so_far[np.maximum(part - 1, 0)] - base
+    found: NumberColumn = so_far[np.maximum(part - 1, 0)] - base
     found[(part == 0) | (found < 0)] = UNKNOWN
     return found
 
 
-def _parallel(new_batch: Mask, tasks: Numbers) -> Mask:
+def _parallel(new_batch: MaskColumn, tasks: NumberColumn) -> MaskColumn:
     """Rows whose key another task of the batch has too, except those of the first task."""
     first = tasks[np.maximum.accumulate(np.where(new_batch, np.arange(len(tasks)), 0))]
-    found: Mask = (tasks != first) & (tasks != UNKNOWN) & (first != UNKNOWN)
+    found: MaskColumn = (tasks != first) & (tasks != UNKNOWN) & (first != UNKNOWN)
     return found

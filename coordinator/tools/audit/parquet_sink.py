@@ -20,9 +20,9 @@ from pyarrow import fs, parquet
 
 from coordinator.errors import InvalidOptionError, SinkError, redacted
 from coordinator.tools.audit import file_log
-from coordinator.tools.audit.columns import UNKNOWN, Numbers, SinkColumns
-from coordinator.tools.audit.file_log import FOLDER, Committed, task_of
-from coordinator.tools.audit.sink_rows import Names, Part, columns_of, number_of, numbers_of
+from coordinator.tools.audit.columns import UNKNOWN, NumberColumn, SinkColumns
+from coordinator.tools.audit.file_log import FOLDER, SinkFile, task_of
+from coordinator.tools.audit.sink_rows import Names, SinkPart, columns_of, number_of, numbers_of
 
 REQUIRED, OPTIONAL = ("partition", "offset"), ("topic", "batch", "query")
 FORMAT = "parquet:"
@@ -33,7 +33,7 @@ class _File:
     path: str
     name: str
     folders: Mapping[str, str]  # of the path: name -> value
-    committed: Committed | None  # of the log of Spark's file sink
+    committed: SinkFile | None  # of the log of Spark's file sink
 
 
 class ParquetSink:
@@ -83,14 +83,14 @@ class ParquetSink:
             return files
         return sorted((f for f in files if f.committed), key=lambda f: (f.committed.step if f.committed else 0, f.name))
 
-    def _log(self, names: set[str]) -> Mapping[str, Committed] | None:
+    def _log(self, names: set[str]) -> Mapping[str, SinkFile] | None:
         def read(name: str) -> str:
             with self._fs.open_input_stream(f"{self._base}/{FOLDER}/{name}") as stream:
                 return bytes(stream.read()).decode()
 
         return file_log.committed(names, read) if names else None
 
-    def _part(self, file: _File, topic: str, names: Names, labels: dict[int, str]) -> Part:
+    def _part(self, file: _File, topic: str, names: Names, labels: dict[int, str]) -> SinkPart:
         table = self._table(file)
         topics = self._found(table, file, "topic")
         if isinstance(topics, str):
@@ -101,7 +101,7 @@ class ParquetSink:
         in_log = file.committed if self._found(table, file, "batch") is None else None
         if in_log:
             labels[in_log.step] = in_log.batch
-        return Part(
+        return SinkPart(
             self._numbers(table, file, "partition"),
             self._numbers(table, file, "offset"),
             np.full(len(table), in_log.step) if in_log else self._numbers(table, file, "batch", UNKNOWN),
@@ -132,7 +132,7 @@ class ParquetSink:
         name = self._names[role]
         return table.column(name) if name in table.column_names else file.folders.get(name)
 
-    def _numbers(self, table: pa.Table, file: _File, role: str, absent: int | None = None) -> Numbers:
+    def _numbers(self, table: pa.Table, file: _File, role: str, absent: int | None = None) -> NumberColumn:
         """The same as numbers; `absent` stands for nulls, and for all rows of a file that has neither."""
         found, what = self._found(table, file, role), f"column {self._names[role]!r} of {file.path!r}"
         if found is None or isinstance(found, str):

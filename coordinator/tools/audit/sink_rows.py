@@ -11,26 +11,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator.errors import SinkError
-from coordinator.tools.audit.columns import UNKNOWN, Numbers, SinkColumns
+from coordinator.tools.audit.columns import UNKNOWN, NumberColumn, SinkColumns
 
 Label = Callable[[int], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SinkPart:
     """Rows of one file, in their order."""
 
-    partitions: Numbers
-    offsets: Numbers
-    batches: Numbers  # UNKNOWN where the sink names no batch
-    queries: Numbers  # numbers of the queries' names
+    partitions: NumberColumn
+    offsets: NumberColumn
+    batches: NumberColumn  # UNKNOWN where the sink names no batch
+    queries: NumberColumn  # numbers of the queries' names
     task: int = UNKNOWN
 
     def __len__(self) -> int:
         return len(self.offsets)
 
 
-def columns_of(parts: Sequence[Part], queries: Sequence[str], label: Label = str) -> Mapping[int, SinkColumns]:
+def columns_of(parts: Sequence[SinkPart], queries: Sequence[str], label: Label = str) -> Mapping[int, SinkColumns]:
     """The columns of each Kafka partition. `parts` come in the order in which a batch's rows are read."""
     parts = [p for p in parts if len(p)]
     if not parts:
@@ -58,7 +58,7 @@ def _label(queries: Sequence[str], query: int, batch: int, label: Label) -> str:
     return f"{queries[query]}/{label(batch)}" if len(queries) > 1 else label(batch)
 
 
-def _coded(queries: Numbers, batches: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def _coded(queries: NumberColumn, batches: NumberColumn) -> tuple[NumberColumn, NumberColumn, NumberColumn]:
     """A number for each (query, batch), ascending; and the batch and the query of each number.
 
     Few rows differ from the row before them, so only these are sorted.
@@ -70,7 +70,7 @@ def _coded(queries: Numbers, batches: Numbers) -> tuple[Numbers, Numbers, Number
     return codes.reshape(-1)[np.cumsum(new) - 1].astype(np.int64), pairs[1], pairs[0]
 
 
-def numbers_of(column: pa.ChunkedArray, what: str, null: int | None = None) -> Numbers:
+def numbers_of(column: pa.ChunkedArray, what: str, null: int | None = None) -> NumberColumn:
     """A column as numbers; nulls become `null`, or are an error. Without `to_numpy`, which would load pandas."""
     try:
         whole = pc.cast(column, pa.int64())
@@ -104,7 +104,7 @@ class Names:
         """The number of a name."""
         return self.found.setdefault(name, len(self.found))
 
-    def numbers(self, column: pa.ChunkedArray) -> Numbers:
+    def numbers(self, column: pa.ChunkedArray) -> NumberColumn:
         """The number of each row's name."""
         texts = pc.fill_null(pc.cast(column, pa.string()), "")
         if not len(texts):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator.tools.cli import documents
-from coordinator.tools.cli.command_options import Group, Json, Redis, connected, print_json
+from coordinator.tools.cli.command_options import AsJson, Group, Redis, connected, print_json
 from coordinator.tools.cli.kafka_arguments import RETRIES, RETRY_INTERVAL_MS, Bootstrap, CommandConfig, kafka_arguments
 from coordinator.tools.cli.printing import print_lines
 from coordinator.tools.cli.progress_bar import waiting
@@ -57,7 +57,7 @@ def audit(  # noqa: PLR0913, PLR0917 - an option each
         ),
     ] = None,
     command_config: CommandConfig = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare a Parquet sink with Kafka: name records that are lost, repeated or out of order. Changes nothing.
 
@@ -65,11 +65,11 @@ def audit(  # noqa: PLR0913, PLR0917 - an option each
     Exit code 3: there are faults.
     """
     from coordinator.kafka.log import KafkaLog  # noqa: PLC0415
-    from coordinator.tools.audit.audit import Kafka, Wanted, positions_of  # noqa: PLC0415 - others need no Kafka
+    from coordinator.tools.audit.audit import AuditRequest, Kafka, positions_of  # noqa: PLC0415 - others need no Kafka
     from coordinator.tools.audit.audit import audit as audited  # noqa: PLC0415
     from coordinator.tools.audit.parquet_sink import ParquetSink, shown  # noqa: PLC0415
 
-    wanted = Wanted(chosen(topic), from_offset, dead_letters)
+    wanted = AuditRequest(chosen(topic), from_offset, dead_letters)
     arguments = {"isolation_level": "read_committed", **kafka_arguments(context, bootstrap_server, command_config)}
     read = ParquetSink(sink, _columns(column or ()))
     with connected(redis) as client:

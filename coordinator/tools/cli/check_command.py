@@ -7,12 +7,12 @@ import typer
 from coordinator.errors import GroupError, StoreError
 from coordinator.redis.snapshot import read_group, refusal
 from coordinator.tools.cli import documents, wording
-from coordinator.tools.cli.command_options import Group, Json, Redis, connected, print_json
+from coordinator.tools.cli.command_options import AsJson, Group, Redis, connected, print_json
 from coordinator.tools.cli.printing import counted, print_lines, seconds
 from coordinator.tools.cli.progress_bar import waiting
-from coordinator.tools.operations.group_health import Health, Limits, Status, health, refused, unreadable
+from coordinator.tools.operations.group_health import CheckLimits, CheckStatus, Health, health, refused, unreadable
 
-EXIT_CODES = {Status.OK: 0, Status.UNKNOWN: 1, Status.FAILING: 3}
+EXIT_CODES = {CheckStatus.OK: 0, CheckStatus.UNKNOWN: 1, CheckStatus.FAILING: 3}
 """2 is wrong usage, as for every verb."""
 
 
@@ -25,14 +25,14 @@ def check(
     max_age: Annotated[
         int | None, typer.Option(min=0, metavar="SECONDS", help="Largest age of the oldest unread record.")
     ] = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check a group for a probe, and print one line: members at work, lag, and age of the oldest unread record.
 
     Exit codes: 0 ok; 1 unknown: Redis does not answer or takes no writes, there is no such group, or a limit cannot be
     judged; 2 wrong usage; 3 failing: no member works, or a limit is exceeded.
     """
-    limits = Limits(max_lag, max_age)
+    limits = CheckLimits(max_lag, max_age)
     try:
         with waiting("check", as_json=as_json), connected(redis) as client:
             found = health(group, read_group(client, group), limits)

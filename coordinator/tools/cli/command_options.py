@@ -38,7 +38,7 @@ Redis = Annotated[
         show_default=False,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 Execute = Annotated[
     bool, typer.Option("--execute", help="Make the change. Without it, the command only shows the change.")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from coordinator.tools.cli import documents
-from coordinator.tools.cli.command_options import Execute, Group, Json, Redis, connected, print_json, print_next_step
+from coordinator.tools.cli.command_options import AsJson, Execute, Group, Redis, connected, print_json, print_next_step
 from coordinator.tools.cli.printing import counted, moment, print_lines
 from coordinator.tools.cli.progress_bar import waiting
 from coordinator.tools.operations import copies
@@ -34,7 +34,7 @@ def restore(
         ),
     ],
     execute: Execute = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Replace the group's state in Redis by a copy. Refused while members live.
 

@@ -20,7 +20,7 @@ from coordinator.tools.operations.group_list import GroupLine
 from coordinator.tools.operations.key_owner import KeyOwner
 from coordinator.tools.operations.operations import Executed, Remains, Reset
 from coordinator.tools.operations.redrive_view import RedriveView
-from coordinator.tools.operations.top_view import Lane, TopView, lane_fields
+from coordinator.tools.operations.top_view import MemberLane, TopView, lane_fields
 from coordinator.tools.operations.views import GroupView
 
 Document = dict[str, object]
@@ -31,7 +31,7 @@ def of_lines(lines: Iterable[GroupLine]) -> Document:
     return {"groups": [asdict(line) for line in lines]}
 
 
-def of_group(seen: GroupView, limited: Iterable[Lane], failing: Sequence[FailingRecord]) -> Document:
+def of_group(seen: GroupView, limited: Iterable[MemberLane], failing: Sequence[FailingRecord]) -> Document:
     """`describe`, without the replica sets; `limited` are the lanes that a bound limits."""
     members = [_renamed(asdict(m) | {"fields": typed(m.fields)}, id="member") for m in seen.members]
     deferred, parked = deferred_and_parked(failing)

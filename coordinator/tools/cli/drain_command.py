@@ -10,7 +10,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replica_sets import siblings
 from coordinator.redis.snapshot import list_groups, read_group
 from coordinator.tools.cli import documents
-from coordinator.tools.cli.command_options import Group, Json, Redis, connected, print_json
+from coordinator.tools.cli.command_options import AsJson, Group, Redis, connected, print_json
 from coordinator.tools.cli.printing import complain, print_lines
 from coordinator.tools.cli.progress_bar import waiting
 from coordinator.tools.operations.draining import chosen, drain, handed_over
@@ -29,7 +29,7 @@ def drain_members(
     timeout: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Longest wait until others own the ranges.")
     ] = 60.0,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Hand the ranges of members over to the others, and wait. Stop their queries afterwards.
 

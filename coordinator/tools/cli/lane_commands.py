@@ -18,7 +18,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.cli import documents
-from coordinator.tools.cli.command_options import Group, Json, Redis, connected, print_json
+from coordinator.tools.cli.command_options import AsJson, Group, Redis, connected, print_json
 from coordinator.tools.cli.kafka_arguments import CommandConfig, EndsOf, current_ends
 from coordinator.tools.cli.printing import print_lines
 from coordinator.tools.cli.progress_bar import waiting
@@ -78,7 +78,7 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
             stdout().print(activity(seen, lanes, asked=asked))
 
 
-def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
+def parked(group: Group, redis: Redis, as_json: AsJson = False) -> None:
     """Show key ranges over which members died or hung: on trial, or parked."""
     with waiting("parked", as_json=as_json), connected(redis) as client:
         read_group(client, group)  # fails for an unknown group, not for one without strikes
@@ -90,7 +90,7 @@ def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
         print_strikes(strikes, keys)
 
 
-def failing(group: Group, redis: Redis, as_json: Json = False) -> None:
+def failing(group: Group, redis: Redis, as_json: AsJson = False) -> None:
     """Show keys whose record failed: deferred keys are tried again, parked ones wait for `release`."""
     with waiting("failing", as_json=as_json), connected(redis) as client:
         read_group(client, group)  # fails for an unknown group, not for one without failing keys
@@ -117,7 +117,7 @@ def release(
         str | None,
         typer.Argument(metavar="RANGE", help="Key hashes, as `parked` or `failing` shows them.", show_default=False),
     ] = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Take strikes back, so that members read the parked lanes again; and let parked keys go on.
 
@@ -172,10 +172,10 @@ def _on_a_terminal() -> bool:
 
 def _show(client: RedisClient, group: str, current: Callable[[GroupState], GroupState], every_s: float) -> None:
     """The screen, until the user ends it."""
-    from coordinator.tools.cli.top_screen import Seen, TopScreen  # noqa: PLC0415 - the other verbs need no screen
+    from coordinator.tools.cli.top_screen import TopLook, TopScreen  # noqa: PLC0415 - the other verbs need no screen
 
-    def look() -> Seen:
-        return Seen(*_look(client, group, current), tuple(last_events(client, group, EVENTS)))
+    def look() -> TopLook:
+        return TopLook(*_look(client, group, current), tuple(last_events(client, group, EVENTS)))
 
     with waiting("top", as_json=False):
         screen = TopScreen(look, every_s)

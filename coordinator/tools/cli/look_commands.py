@@ -16,7 +16,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replica_sets import siblings
 from coordinator.redis.snapshot import list_groups, of_one_group, read_group
 from coordinator.tools.cli import documents
-from coordinator.tools.cli.command_options import Group, Json, Redis, connected, key_bytes, print_json
+from coordinator.tools.cli.command_options import AsJson, Group, Redis, connected, key_bytes, print_json
 from coordinator.tools.cli.kafka_arguments import CommandConfig, EndsOf, current_ends
 from coordinator.tools.cli.printing import complain, moment, print_lines
 from coordinator.tools.cli.progress_bar import waiting
@@ -45,7 +45,7 @@ def list_of_groups(
     redis: Redis,
     bootstrap_server: EndsOf = None,
     command_config: CommandConfig = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show each group in a line: state, members with a lease, and lag.
 
@@ -82,7 +82,7 @@ def describe(
     redis: Redis,
     bootstrap_server: EndsOf = None,
     command_config: CommandConfig = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show a group's state, its members and the lanes of each partition: position, lag, member.
 
@@ -114,7 +114,7 @@ def gaps(
     redis: Redis,
     bootstrap_server: EndsOf = None,
     command_config: CommandConfig = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the stable offset of each partition, and the gaps between it and the furthest lane.
 
@@ -140,7 +140,7 @@ def owner(
     redis: Redis,
     as_hex: Annotated[bool, typer.Option("--hex", help="KEY is in hex digits, two for each byte.")] = False,
     partition: Annotated[int | None, typer.Option(metavar="N", help="Only this partition.")] = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the owner of a key and its position, in each partition that may hold the key.
 

@@ -6,7 +6,7 @@ import typer
 
 from coordinator.errors import UnknownGroupError
 from coordinator.tools.cli import documents
-from coordinator.tools.cli.command_options import Execute, Group, Json, Redis, connected, print_json, print_next_step
+from coordinator.tools.cli.command_options import AsJson, Execute, Group, Redis, connected, print_json, print_next_step
 from coordinator.tools.cli.kafka_arguments import Bootstrap, CommandConfig, kafka_arguments, kafka_log
 from coordinator.tools.cli.printing import counted, print_lines
 from coordinator.tools.cli.progress_bar import waiting
@@ -37,7 +37,7 @@ def import_positions(  # noqa: PLR0913, PLR0917 - an option each
         typer.Option(metavar="TOPIC", help="Import this topic only. Repeatable.", show_default=False),
     ] = None,
     execute: Execute = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Create a group that begins where another consumer has stopped. Stop the other one first.
 
@@ -79,7 +79,7 @@ def export(
     to: Annotated[str, typer.Option(metavar="NAME", help="Name of the consumer group in Kafka.", show_default=False)],
     command_config: CommandConfig = None,
     execute: Execute = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a group's stable offsets to a consumer group of Kafka, for plain consumers. Stop all queries first."""
     bar = waiting("export", as_json=as_json)

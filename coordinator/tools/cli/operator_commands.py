@@ -15,9 +15,9 @@ from coordinator.redis.replica_sets import first_of, siblings
 from coordinator.redis.snapshot import list_groups
 from coordinator.tools.cli import documents
 from coordinator.tools.cli.command_options import (
+    AsJson,
     Execute,
     Group,
-    Json,
     Redis,
     connected,
     named,
@@ -77,7 +77,7 @@ def policy(  # noqa: PLR0913, PLR0917 - an option each
             "--set", metavar="NAME=VALUE", help="Set a policy to true, false, or nothing for the default. Repeatable."
         ),
     ] = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show or change policies of a group, of all groups (--cluster), or of a topic in all groups (--topic).
 
@@ -164,7 +164,7 @@ def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
         int | None, typer.Option(metavar="N", help="N offsets after the stable offset; before it if negative.")
     ] = None,
     execute: Execute = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Move a group's positions. Refused while members live: stop all its queries first.
 
@@ -189,7 +189,7 @@ def delete(
     bootstrap_server: Bootstrap,
     command_config: CommandConfig = None,
     execute: Execute = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Delete a group: all its keys in Redis, and its offsets in Kafka's group of the same name.
 

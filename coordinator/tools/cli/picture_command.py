@@ -8,7 +8,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.cli.command_options import Group, Redis, connected
 from coordinator.tools.cli.printing import counted, moment, print_lines, printable
-from coordinator.tools.operations.picture import Words, draw
+from coordinator.tools.operations.picture import PictureTexts, draw
 from coordinator.tools.operations.plane import Plane, chosen, plane
 
 
@@ -30,9 +30,9 @@ def picture(
     print_lines(*draw(seen, _words(group, seen, state.now_ms)).splitlines())
 
 
-def _words(group: str, seen: Plane, now_ms: int) -> Words:
+def _words(group: str, seen: Plane, now_ms: int) -> PictureTexts:
     counts = [counted(len(seen.lanes), "lane"), counted(len(seen.members), "owner")]
     if seen.failing:
         counts.append(counted(len(seen.failing), "failing key"))
     subtitle = f"{moment(now_ms, 'seconds')}: lag {seen.end - seen.stable:,}, {', '.join(counts)}."
-    return Words(printable(f"{seen.tp} of group {group}"), subtitle, "furthest behind")
+    return PictureTexts(printable(f"{seen.tp} of group {group}"), subtitle, "furthest behind")

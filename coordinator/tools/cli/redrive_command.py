@@ -12,9 +12,9 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.cli import documents
 from coordinator.tools.cli.command_options import (
+    AsJson,
     Execute,
     Group,
-    Json,
     Redis,
     connected,
     key_bytes,
@@ -54,7 +54,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - an option each
     as_hex: Annotated[bool, typer.Option("--hex", help="KEY is in hex digits, two for each byte.")] = False,
     command_config: CommandConfig = None,
     execute: Execute = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Send dead letters of the group back to their topic. Members may go on working.
 
@@ -63,7 +63,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - an option each
     Run again, it goes on behind the records that it has redriven.
     """
     from coordinator.kafka.log import KafkaLog  # noqa: PLC0415 - the other verbs need no Kafka client
-    from coordinator.tools.operations.redrive import Redrive, Wanted  # noqa: PLC0415
+    from coordinator.tools.operations.redrive import Redrive, RedriveRequest  # noqa: PLC0415
 
     data = None if key is None else key_bytes(key, as_hex)
     arguments = kafka_arguments(context, bootstrap_server, command_config)
@@ -71,7 +71,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - an option each
         state = read_group(client, group)
         failing = OperatorVerbs.of_group(client, group).poison.failing()
     parked = sum(record.parked and record.tp.topic == topic for record in failing)
-    wanted = Wanted(group, topic, dead or _dead_letter_topic(group, state), data)
+    wanted = RedriveRequest(group, topic, dead or _dead_letter_topic(group, state), data)
     with (
         waiting("redrive", as_json=as_json) as bar,
         closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log,

@@ -17,8 +17,8 @@ from coordinator.tools.operations.gaps import Gap, PartitionGaps
 from coordinator.tools.operations.group_list import GroupLine
 from coordinator.tools.operations.key_owner import KeyOwner
 from coordinator.tools.operations.redrive_view import LateKey
-from coordinator.tools.operations.reset_plan import Move
-from coordinator.tools.operations.top_view import Lane, MemberActivity, TopView
+from coordinator.tools.operations.reset_plan import PartitionReset
+from coordinator.tools.operations.top_view import MemberActivity, MemberLane, TopView
 from coordinator.tools.operations.views import GroupView, GrowthView, PartitionView
 
 PIPED_WIDTH = 200
@@ -93,7 +93,7 @@ def _of_owner(o: KeyOwner) -> Sequence[str]:
     return _ranges(o.done_above) or "-", o.member or "nobody", o.host or "-"
 
 
-def print_moves(moves: Sequence[Move], *, done: bool) -> None:
+def print_moves(moves: Sequence[PartitionReset], *, done: bool) -> None:
     """A row for each partition that a reset would move, or has moved if it is `done`."""
     columns = f"TOPIC, PARTITION, {'WAS, IS NOW' if done else 'STABLE, RESET TO'}, BY"
     rows = ((m.topic, m.partition, m.before, _starred(m.after, m.clipped), f"{m.after - m.before:+d}") for m in moves)
@@ -101,7 +101,7 @@ def print_moves(moves: Sequence[Move], *, done: bool) -> None:
     _explain_star(moves)
 
 
-def _explain_star(rows: Iterable[Move | Place]) -> None:
+def _explain_star(rows: Iterable[PartitionReset | Place]) -> None:
     if any(row.clipped for row in rows):
         print_lines("* the nearest offset that the log has")
 
@@ -119,7 +119,7 @@ def print_exported(offsets: Sequence[Exported]) -> None:
     stdout().print(_table("TOPIC, PARTITION, OFFSET, READ AGAIN UP TO", rows))
 
 
-def print_limited(lanes: Sequence[Lane]) -> None:
+def print_limited(lanes: Sequence[MemberLane]) -> None:
     """The first of the lanes that a bound limits; nothing if there are none."""
     if lanes:
         more = f", the first {MOST_LIMITED}" if len(lanes) > MOST_LIMITED else ""
@@ -251,7 +251,7 @@ def _lane_rows(p: PartitionView, in_one_line: bool) -> Iterator[Sequence[object]
         cells = ("",) * len(cells)
 
 
-def _activities(lanes: Iterable[Lane]) -> Table:
+def _activities(lanes: Iterable[MemberLane]) -> Table:
     columns = "TOPIC, PARTITION, HASHES, POSITION, LAG, LAG S, RATE, DRAIN S, MS/RECORD, QUOTA, WHY, MEMBER"
     rows = (
         (

@@ -37,12 +37,12 @@ COLOURS = ("blue", "green", "magenta", "yellow", "cyan", "red")
 PLANE_ROWS = range(2, 12)
 """The least and the most rows of the plane; between them, it takes a third of the screen."""
 
-Row = tuple[TopicPartition, tuple[str, ...]]
+TopRow = tuple[TopicPartition, tuple[str, ...]]
 """A partition, and the cells of a row."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class TopLook:
     """A look at the group."""
 
     top: TopView
@@ -51,14 +51,14 @@ class Seen:
     events: tuple[Event, ...]
 
 
-def _lane(member: str, line: LaneLine) -> Row:
+def _lane(member: str, line: LaneLine) -> TopRow:
     cost = f"{line.record_ms:.3g}" if line.record_ms else "-"
     drain = "-" if line.drain_s is None else f"{line.drain_s:,}"
     cells = str(line.tp), str(line.hashes), member, f"{line.lag:,}", line.behind_s, f"{line.rate:.1f}", drain, cost
     return line.tp, (*cells, str(line.quota), line.why)
 
 
-def _partition(p: PartitionView) -> Row:
+def _partition(p: PartitionView) -> TopRow:
     tp = TopicPartition(p.topic, p.partition)
     numbers = p.lag, p.stable, p.end, p.gaps, len(p.lanes), len({lane.member for lane in p.lanes if lane.member})
     return tp, (str(tp), *("-" if n is None else f"{n:,}" for n in numbers))
@@ -68,7 +68,7 @@ LANES = ("PARTITION", "HASHES", "MEMBER", "LAG", "LAG S", "RATE", "DRAIN S", "MS
 PARTITIONS = ("PARTITION", "LAG", "STABLE", "END", "GAPS", "LANES", "OWNERS")
 
 
-def table_of(seen: Seen, *, lanes: bool, words: str, column: int | None) -> list[Row]:
+def table_of(seen: TopLook, *, lanes: bool, words: str, column: int | None) -> list[TopRow]:
     """The rows with these words in a cell, the largest value of a column first; without one, the worst first. Pure."""
     if lanes:
         found = [_lane(member, line) for member, line in seen.top.lanes]
@@ -117,12 +117,12 @@ class TopScreen(App[None]):
     ENABLE_COMMAND_PALETTE = False
     TITLE = "coop-kafka top"
 
-    def __init__(self, look: Callable[[], Seen], every_s: float) -> None:
+    def __init__(self, look: Callable[[], TopLook], every_s: float) -> None:
         super().__init__()
         self._look, self._every_s, self._seen = look, every_s, look()
         self._lanes, self._words = bool(self._seen.top.lanes), ""
         self._column: int | None = None
-        self._shown: list[Row] = []
+        self._shown: list[TopRow] = []
 
     def compose(self) -> ComposeResult:
         """The widgets, from top to bottom."""
@@ -148,7 +148,7 @@ class TopScreen(App[None]):
             seen, trouble = self._seen, str(error)
         self.call_from_thread(self._came, seen, trouble)
 
-    def _came(self, seen: Seen, trouble: str) -> None:
+    def _came(self, seen: TopLook, trouble: str) -> None:
         self._seen = seen
         self._show(trouble)
 

@@ -12,8 +12,8 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import list_groups, of_one_group, read_group, refusal
-from coordinator.tools.exporter.samples import GroupLook, Look
-from coordinator.tools.operations.log_ends import PATIENCE_S, Ends, EndsOfKafka, with_ends
+from coordinator.tools.exporter.samples import ExporterLook, GroupLook
+from coordinator.tools.operations.log_ends import PATIENCE_S, EndsOfKafka, LogEnds, with_ends
 from coordinator.values.subscription import TopicPartition
 
 BATCHES = 100
@@ -27,13 +27,13 @@ class Watcher:
         self._client, self._ends_of, self._warn = client, ends_of, warn
         self._warned: dict[str, str] = {}
 
-    def look(self) -> Look:
+    def look(self) -> ExporterLook:
         """One look; never raises an error of Redis or Kafka."""
         began = time.monotonic()
         groups = self._groups()
         ends = self._ends({tp for look in (groups or {}).values() if look for tp in look.state.segments})
         current = {name: look and _with_ends(look, ends or {}) for name, look in (groups or {}).items()}
-        return Look(None if groups is None else current, ends, time.monotonic() - began)
+        return ExporterLook(None if groups is None else current, ends, time.monotonic() - began)
 
     def _groups(self) -> dict[str, GroupLook | None] | None:
         try:
@@ -61,7 +61,7 @@ class Watcher:
         self._tell(f"group {name!r}", "")
         return found
 
-    def _ends(self, partitions: Iterable[TopicPartition]) -> Ends | None:
+    def _ends(self, partitions: Iterable[TopicPartition]) -> LogEnds | None:
         try:
             found = self._ends_of(partitions)
         except TimeoutError:
@@ -80,5 +80,5 @@ class Watcher:
         self._warned[whom] = trouble
 
 
-def _with_ends(look: GroupLook, ends: Ends) -> GroupLook:
+def _with_ends(look: GroupLook, ends: LogEnds) -> GroupLook:
     return replace(look, state=with_ends(look.state, ends))

@@ -15,8 +15,8 @@ from coordinator.redis.group_state import BATCH_BUDGET, LONGEST_BATCH, GroupStat
 from coordinator.tools.exporter import metrics
 from coordinator.tools.exporter.metrics import Metric
 from coordinator.tools.operations.gaps import gaps
-from coordinator.tools.operations.log_ends import Ends
-from coordinator.tools.operations.top_view import Batch
+from coordinator.tools.operations.log_ends import LogEnds
+from coordinator.tools.operations.top_view import MemberBatch
 from coordinator.tools.operations.views import GroupView, MemberView, PartitionView, lag, runs_s, view
 from coordinator.values.ranges import HASH_MAX
 from coordinator.values.subscription import TopicPartition
@@ -40,18 +40,18 @@ class GroupLook:
     """What Redis has of a group."""
 
     state: GroupState
-    batches: Sequence[Batch] = ()  # the last ones of all members, oldest first
+    batches: Sequence[MemberBatch] = ()  # the last ones of all members, oldest first
     strikes: Sequence[Strike] = ()
     failing: Sequence[FailingRecord] = ()
     refusal: str = ""  # why Redis takes no writes; empty if it does
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ExporterLook:
     """One look at Redis and Kafka."""
 
     groups: Mapping[str, GroupLook | None] | None  # None for a damaged group; None if Redis did not answer
-    ends: Ends | None  # None if Kafka was not asked, or did not answer
+    ends: LogEnds | None  # None if Kafka was not asked, or did not answer
     took_s: float
 
     @property
@@ -60,7 +60,7 @@ class Look:
         return any(look and look.state.segments for look in (self.groups or {}).values())
 
 
-def samples(look: Look, age_of: AgeOf) -> Iterator[Sample]:
+def samples(look: ExporterLook, age_of: AgeOf) -> Iterator[Sample]:
     """All samples of a look. Log ends in the groups' states are those of `look.ends`, or there are none."""
     yield Sample(metrics.REDIS_UP, (), look.groups is not None)
     if look.asked_kafka:

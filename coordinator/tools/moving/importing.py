@@ -9,7 +9,7 @@ from coordinator.progress.segments import Segment
 from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.tools.moving.progress import Done
+from coordinator.tools.moving.progress import DoneOffsets
 from coordinator.tools.operations.operations import existing
 from coordinator.tools.operations.refusals import operator
 from coordinator.values.log import Log
@@ -47,7 +47,7 @@ class Importer:
     def __init__(self, client: RedisClient, log: Log, group: str) -> None:
         self._log, self._group, self._store = log, group, OperatorVerbs.of_group(client, group)
 
-    def plan(self, done: Sequence[Done]) -> Import:
+    def plan(self, done: Sequence[DoneOffsets]) -> Import:
         """The places, nearest to `done` in the logs of now.
 
         Raises `UnknownTopicError`, `GroupExistsError`, `GroupTypeError`.
@@ -79,7 +79,7 @@ def _exists(group: str) -> GroupExistsError:
     return GroupExistsError(f"Redis already has a group {group!r}, and an import creates one")
 
 
-def _place(done: Done, bounds: Bounds) -> Place:
+def _place(done: DoneOffsets, bounds: Bounds) -> Place:
     position = min(max(done.position, bounds.beginning), bounds.end)
     above = [OffsetRange(r.start, min(r.until, bounds.end)) for r in done.above if r.start < bounds.end]
     segment = Segment(WHOLE, position).add(above)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import zstandard
 
 from coordinator.errors import StateFormatError
-from coordinator.tools.moving.progress import Done, completed
+from coordinator.tools.moving.progress import DoneOffsets, completed
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 
@@ -24,12 +24,12 @@ _MOST_BYTES = 64 * 1024 * 1024
 _Decoder = Callable[[bytes, int], Iterator[int]]
 
 
-def done(tp: TopicPartition, offset: int, metadata: str) -> Done:
+def done(tp: TopicPartition, offset: int, metadata: str) -> DoneOffsets:
     """The progress that a commit shows. Raises `StateFormatError` for metadata of another program."""
     try:
         text = b64decode(metadata, validate=True)
         if not text:
-            return Done(tp, offset)
+            return DoneOffsets(tp, offset)
         decode, width, compressed = _ENCODINGS[text[0]]
         data = zstandard.ZstdDecompressor().decompressobj().decompress(text[1:]) if compressed else text[1:]
         above = completed(decode(data, width))
@@ -41,12 +41,12 @@ def done(tp: TopicPartition, offset: int, metadata: str) -> Done:
     return _from(tp, offset, above)
 
 
-def _from(tp: TopicPartition, offset: int, above: tuple[OffsetRange, ...]) -> Done:
+def _from(tp: TopicPartition, offset: int, above: tuple[OffsetRange, ...]) -> DoneOffsets:
     """Absolute offsets. What is done at the committed offset itself raises the position."""
     ranges = [OffsetRange(offset + r.start, offset + r.until) for r in above]
     if ranges and ranges[0].start == offset:
-        return Done(tp, ranges[0].until, tuple(ranges[1:]))
-    return Done(tp, offset, tuple(ranges))
+        return DoneOffsets(tp, ranges[0].until, tuple(ranges[1:]))
+    return DoneOffsets(tp, offset, tuple(ranges))
 
 
 def _of_bitmap(data: bytes, width: int) -> Iterator[int]:

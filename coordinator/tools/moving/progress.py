@@ -8,7 +8,7 @@ from coordinator.values.subscription import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class DoneOffsets:
     """All offsets below `position`, and those of `above`: ascending, above the position, not touching."""
 
     tp: TopicPartition

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from coordinator.errors import StateFormatError
-from coordinator.tools.moving.progress import Done, completed
+from coordinator.tools.moving.progress import DoneOffsets, completed
 from coordinator.values.subscription import TopicPartition
 
 TOPIC = "__share_group_state"
@@ -29,7 +29,9 @@ class _State:
     delivery: dict[int, int] = field(default_factory=dict)  # offset -> delivery state
 
 
-def done(records: Iterable[tuple[bytes | None, bytes | None]], group: str, topics: Mapping[str, str]) -> list[Done]:
+def done(
+    records: Iterable[tuple[bytes | None, bytes | None]], group: str, topics: Mapping[str, str]
+) -> list[DoneOffsets]:
     """The progress of a group, by keys and values of the topic in their order; `topics` are names by topic id.
 
     Leaves out topics that Kafka no longer has, and partitions without a start offset. Raises `StateFormatError`.
@@ -102,6 +104,6 @@ def _unsigned(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
-def _done(tp: TopicPartition, state: _State) -> Done:
+def _done(tp: TopicPartition, state: _State) -> DoneOffsets:
     finished = (offset for offset, delivery in state.delivery.items() if delivery in _DONE and offset >= state.start)
-    return Done(tp, state.start, completed(sorted(finished)))
+    return DoneOffsets(tp, state.start, completed(sorted(finished)))

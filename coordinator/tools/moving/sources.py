@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from coordinator.errors import GroupBusyError, UnknownGroupError
 from coordinator.progress.mirror import is_mirror
 from coordinator.tools.moving import parallel_consumer, share_group, spark_checkpoint
-from coordinator.tools.moving.progress import Done
+from coordinator.tools.moving.progress import DoneOffsets
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import Pattern, TopicPartition, Topics
 
@@ -25,20 +25,20 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ForeignProgress:
     """The progress of another consumer."""
 
-    done: list[Done]
+    done: list[DoneOffsets]
     note: str = ""  # what people must know
     commits: Mapping[TopicPartition, tuple[int, str]] | None = None  # of a consumer group
 
 
-def read(kind: str, name: str, cluster: Cluster) -> Found:
+def read(kind: str, name: str, cluster: Cluster) -> ForeignProgress:
     """The progress of `name`, which is of one of `KINDS`. Raises `CoopKafkaError`s."""
     return KINDS[kind](name, cluster)
 
 
-def must_be_idle(found: Found, name: str, cluster: Cluster) -> None:
+def must_be_idle(found: ForeignProgress, name: str, cluster: Cluster) -> None:
     """Raise `GroupBusyError` for a consumer group with live consumers; other kinds do not show that.
 
     Kafka refuses to set the offsets of such a group. These are the same offsets.
@@ -47,15 +47,17 @@ def must_be_idle(found: Found, name: str, cluster: Cluster) -> None:
         raise GroupBusyError(f"Kafka's group {name!r} has live consumers", "stop them, then import again")
 
 
-def _of_group(name: str, cluster: Cluster) -> Found:
+def _of_group(name: str, cluster: Cluster) -> ForeignProgress:
     commits = _commits(name, cluster)
     mirror = "It mirrors a group of coop-kafka, whose lanes may be further." if is_mirror(commits) else ""
-    return Found([Done(tp, offset) for tp, (offset, _) in sorted(commits.items())], mirror, commits)
+    return ForeignProgress([DoneOffsets(tp, offset) for tp, (offset, _) in sorted(commits.items())], mirror, commits)
 
 
-def _of_parallel_consumer(name: str, cluster: Cluster) -> Found:
+def _of_parallel_consumer(name: str, cluster: Cluster) -> ForeignProgress:
     commits = _commits(name, cluster)
-    return Found([parallel_consumer.done(tp, *commit) for tp, commit in sorted(commits.items())], commits=commits)
+    return ForeignProgress(
+        [parallel_consumer.done(tp, *commit) for tp, commit in sorted(commits.items())], commits=commits
+    )
 
 
 def _commits(name: str, cluster: Cluster) -> Mapping[TopicPartition, tuple[int, str]]:
@@ -66,7 +68,7 @@ def _commits(name: str, cluster: Cluster) -> Mapping[TopicPartition, tuple[int, 
     return commits
 
 
-def _of_share_group(name: str, cluster: Cluster) -> Found:
+def _of_share_group(name: str, cluster: Cluster) -> ForeignProgress:
     from coordinator.kafka import whole_log  # noqa: PLC0415 - the other verbs of the command need no Kafka client
 
     (state,) = cluster.log.topics(Topics((share_group.TOPIC,))).values()
@@ -74,15 +76,17 @@ def _of_share_group(name: str, cluster: Cluster) -> Found:
     stretches = {tp: OffsetRange(b.beginning, b.end) for tp, b in bounds.items() if b.beginning < b.end}
     names = {topic.id: topic.name for topic in cluster.log.topics(Pattern(".*")).values()}
     records = ((record.key, record.value) for record in whole_log.records(cluster.arguments, stretches))
-    return Found(share_group.done(records, name, names))
+    return ForeignProgress(share_group.done(records, name, names))
 
 
-def _of_checkpoint(path: str, _: Cluster) -> Found:
+def _of_checkpoint(path: str, _: Cluster) -> ForeignProgress:
     done, begun = spark_checkpoint.done(Path(path))
-    return Found(done, "" if begun is None else f"Batch {begun} is not finished: the group reads its records again.")
+    return ForeignProgress(
+        done, "" if begun is None else f"Batch {begun} is not finished: the group reads its records again."
+    )
 
 
-KINDS: Mapping[str, Callable[[str, Cluster], Found]] = {
+KINDS: Mapping[str, Callable[[str, Cluster], ForeignProgress]] = {
     "kafka-group": _of_group,
     "parallel-consumer": _of_parallel_consumer,
     "share-group": _of_share_group,

@@ -13,13 +13,13 @@ from typing import Any
 
 from coordinator.errors import CheckpointMismatchError, InvalidOptionError
 from coordinator.errors.quoting import quoted
-from coordinator.tools.moving.progress import Done
+from coordinator.tools.moving.progress import DoneOffsets
 from coordinator.values.subscription import TopicPartition
 
 _VERSION, _NAMED = "v1", "v2"
 
 
-def done(folder: Path) -> tuple[list[Done], int | None]:
+def done(folder: Path) -> tuple[list[DoneOffsets], int | None]:
     """The progress, and the number of a batch that has begun and is not finished: its records are read again.
 
     Raises `InvalidOptionError`, and `CheckpointMismatchError` if the checkpoint is of other sources only.
@@ -62,7 +62,7 @@ def _lines(file: Path) -> list[str]:
     return lines
 
 
-def _of_source(line: str, folder: Path) -> Iterator[Done]:
+def _of_source(line: str, folder: Path) -> Iterator[DoneOffsets]:
     try:
         offsets: Any = json.loads(line)
     except ValueError:
@@ -76,4 +76,4 @@ def _of_source(line: str, folder: Path) -> Iterator[Done]:
         )
     for topic, of_topic in offsets.items():
         if isinstance(of_topic, dict) and all(p.isdigit() and isinstance(o, int) for p, o in of_topic.items()):
-            yield from (Done(TopicPartition(topic, int(p)), o) for p, o in of_topic.items())
+            yield from (DoneOffsets(TopicPartition(topic, int(p)), o) for p, o in of_topic.items())

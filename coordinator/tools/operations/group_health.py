@@ -15,7 +15,7 @@ from coordinator.redis.group_state import WORKING, GroupState
 from coordinator.tools.operations.views import GroupView, oldest_end_s, runs_s, view
 
 
-class Status(StrEnum):
+class CheckStatus(StrEnum):
     """The verdict in one word."""
 
     OK = "ok"
@@ -24,7 +24,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CheckLimits:
     """The limits of a check; None: no limit."""
 
     lag: int | None = None  # offsets
@@ -36,7 +36,7 @@ class Health:
     """The verdict on a group at one moment, and its reasons."""
 
     group: str
-    status: Status
+    status: CheckStatus
     state: str | None = None  # as `describe` has it; None if the group cannot be read
     working: int | None = None  # members that work
     lag: int | None = None  # offsets, sum of the partitions; None if a partition's end is unknown
@@ -46,28 +46,28 @@ class Health:
     recovering_ms: int = 0  # as `describe` has it: until then no batch is planned
 
 
-def health(group: str, state: GroupState, limits: Limits) -> Health:
+def health(group: str, state: GroupState, limits: CheckLimits) -> Health:
     """The verdict on a group."""
     seen = view(group, state)
     working = sum(m.state == WORKING for m in seen.members)
-    found = Health(group, Status.OK, seen.state, working, _lag(seen), recovering_ms=seen.recovering_ms)
+    found = Health(group, CheckStatus.OK, seen.state, working, _lag(seen), recovering_ms=seen.recovering_ms)
     age = (0.0, False) if found.lag == 0 else _age(state)
     found = replace(found, age_s=age and age[0], age_at_least=bool(age and age[1]))
     if failures := tuple(_failures(found, limits, oldest_end_s(seen.partitions))):
-        return replace(found, status=Status.FAILING, reasons=failures)
+        return replace(found, status=CheckStatus.FAILING, reasons=failures)
     if doubts := tuple(_doubts(found, limits)):
-        return replace(found, status=Status.UNKNOWN, reasons=doubts)
+        return replace(found, status=CheckStatus.UNKNOWN, reasons=doubts)
     return found
 
 
 def refused(found: Health, why: str) -> Health:
     """The verdict on a group whose Redis answers reads, and refuses writes: no restart of a query helps."""
-    return replace(found, status=Status.UNKNOWN, reasons=(why, *found.reasons))
+    return replace(found, status=CheckStatus.UNKNOWN, reasons=(why, *found.reasons))
 
 
 def unreadable(group: str, why: str) -> Health:
     """The verdict on a group that cannot be read: Redis is away, or has no such group."""
-    return Health(group, Status.UNKNOWN, reasons=(why,))
+    return Health(group, CheckStatus.UNKNOWN, reasons=(why,))
 
 
 def _lag(seen: GroupView) -> int | None:
@@ -90,7 +90,7 @@ def _age(state: GroupState) -> tuple[float, bool] | None:
     return max(ages, default=None)
 
 
-def _failures(found: Health, limits: Limits, end_age_s: float | None) -> Iterator[str]:
+def _failures(found: Health, limits: CheckLimits, end_age_s: float | None) -> Iterator[str]:
     if not found.working:
         yield "no member works" + (f", and the log ends are {end_age_s:.0f} s old" if end_age_s is not None else "")
     if limits.lag is not None and found.lag is not None and found.lag > limits.lag:
@@ -99,7 +99,7 @@ def _failures(found: Health, limits: Limits, end_age_s: float | None) -> Iterato
         yield f"the age is above --max-age {limits.age_s}"
 
 
-def _doubts(found: Health, limits: Limits) -> Iterator[str]:
+def _doubts(found: Health, limits: CheckLimits) -> Iterator[str]:
     if limits.lag is not None and found.lag is None:
         yield "the lag is not known: no member has seen the end of a partition"
     if limits.age_s is not None and found.age_s is None:

@@ -15,14 +15,14 @@ from coordinator.redis.group_state import GroupState
 from coordinator.values.log import Log
 from coordinator.values.subscription import Pattern, TopicPartition
 
-Ends = dict[TopicPartition, int]
+LogEnds = dict[TopicPartition, int]
 """The log end of each partition that Kafka has."""
 
 PATIENCE_S = 5.0
 """The time of Kafka for an answer. Prometheus waits 10 s for a scrape by default."""
 
 
-def log_ends(log: Log, partitions: Iterable[TopicPartition]) -> Ends:
+def log_ends(log: Log, partitions: Iterable[TopicPartition]) -> LogEnds:
     """Ask Kafka for the log ends of those partitions that it has. Raises `LogError`s.
 
     An end is the last stable offset if `log` has the isolation level read_committed.
@@ -36,7 +36,7 @@ def log_ends(log: Log, partitions: Iterable[TopicPartition]) -> Ends:
     return {tp: bounds.end for tp, bounds in log.bounds(there, dict.fromkeys(there, 0)).items()} if there else {}
 
 
-def with_ends(state: GroupState, ends: Ends) -> GroupState:
+def with_ends(state: GroupState, ends: LogEnds) -> GroupState:
     """The group with these log ends, as seen now. Partitions that Kafka lacks have no end. Pure."""
     mine = {tp: ends[tp] for tp in state.segments if tp in ends}
     return replace(state, ends=mine, ends_ms={tp.topic: state.now_ms for tp in mine})
@@ -53,9 +53,9 @@ class EndsOfKafka:
 
     def __init__(self, log: Log) -> None:
         self._log, self._pool = log, ThreadPoolExecutor(1, "coop-kafka-log-ends")
-        self._asked: Future[Ends] | None = None
+        self._asked: Future[LogEnds] | None = None
 
-    def __call__(self, partitions: Iterable[TopicPartition]) -> Ends:
+    def __call__(self, partitions: Iterable[TopicPartition]) -> LogEnds:
         """The log ends. Raises `LogError`s, and `TimeoutError` while a question is unanswered."""
         if self._asked is not None and not self._asked.done():
             raise TimeoutError

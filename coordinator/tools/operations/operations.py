@@ -25,7 +25,14 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.positions import RedisPositions
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.operations.refusals import operator, refusal, refused
-from coordinator.tools.operations.reset_plan import Chosen, Move, Target, known_after, moves, partitions_of
+from coordinator.tools.operations.reset_plan import (
+    ChosenPartitions,
+    PartitionReset,
+    Target,
+    known_after,
+    moves,
+    partitions_of,
+)
 from coordinator.values import verdicts
 from coordinator.values.log import Log
 from coordinator.values.offset_spec import AtTimestamp
@@ -40,7 +47,7 @@ MOVES_NAMED = 20
 class Reset:
     """A planned reset."""
 
-    moves: tuple[Move, ...]
+    moves: tuple[PartitionReset, ...]
     state: GroupState
     topics: Mapping[str, Topic]  # of the group, as Kafka has them
 
@@ -77,7 +84,7 @@ class Operator:
         self._client, self._log, self._group, self._tokens = client, log, group, tokens
         self._store = OperatorVerbs.of_group(client, group, now)
 
-    def plan_reset(self, wanted: Chosen | None, target: Target) -> Reset:
+    def plan_reset(self, wanted: ChosenPartitions | None, target: Target) -> Reset:
         """Plan a reset; `wanted` is None for all topics. Raises `GroupBusyError` while members live."""
         state = idle(self._client, self._store, self._group)
         topics = existing(self._log, {tp.topic for tp in state.segments} | set(wanted or ()))
@@ -196,7 +203,7 @@ def _reset_epoch(state: GroupState) -> int:
     return int(state.meta.get("reset_epoch", "0"))
 
 
-def _why(moved: Sequence[Move]) -> str:
+def _why(moved: Sequence[PartitionReset]) -> str:
     named = ", ".join(f"{m.tp} {m.before} -> {m.after}" for m in moved[:MOVES_NAMED])
     more = f" and {len(moved) - MOVES_NAMED} more" if len(moved) > MOVES_NAMED else ""
     return f"by {operator()}: {named}{more}"

@@ -69,7 +69,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2933; }
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class PictureTexts:
     """The texts of the picture."""
 
     title: str
@@ -86,7 +86,7 @@ def heights(lanes: Sequence[PlaneLane], total: float) -> list[float]:
     return [left * share / wide if share * total >= least else least for share in shares]
 
 
-def draw(plane: Plane, words: Words) -> str:
+def draw(plane: Plane, words: PictureTexts) -> str:
     """The picture as the text of an SVG file."""
     return _Drawing(plane, words).text()
 
@@ -94,7 +94,7 @@ def draw(plane: Plane, words: Words) -> str:
 class _Drawing:
     """One picture under way."""
 
-    def __init__(self, plane: Plane, words: Words) -> None:
+    def __init__(self, plane: Plane, words: PictureTexts) -> None:
         self._plane, self._words = plane, words
         self._height = HEIGHT + ROW * max(row for *_, row in self._words_of_legend())
         box = {"viewBox": f"0 0 {WIDTH} {self._height}", "width": str(WIDTH), "height": str(self._height)}

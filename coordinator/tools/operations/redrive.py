@@ -6,7 +6,8 @@
 
 A record and its position are one transaction. So a redrive that was killed, or run again, goes on where it was, and a
 reader with read_committed gets each record once. A reader with read_uncommitted may get the records of the last, killed
-transaction twice. The position is a commit of Kafka's group `Wanted.kafka_group`. A second redrive fences the first.
+transaction twice. The position is a commit of Kafka's group `RedriveRequest.kafka_group`. A second redrive fences the
+first.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from coordinator.kafka.producer import Outgoing
 from coordinator.kafka.transactions import TransactionalProducer
 from coordinator.kafka.whole_log import ConsumerRecord, records
 from coordinator.kafka.writable import check_writable
-from coordinator.tools.operations.redrive_plan import Letter, Order, Planned, Progress, check_recordable
+from coordinator.tools.operations.redrive_plan import Letter, Order, RedrivePlan, RedriveProgress, check_recordable
 from coordinator.values.dead_letter import NO_TIME, DeadLetter, Header
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import Bounds, TopicPartition, Topics
@@ -36,7 +37,7 @@ Tell = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RedriveRequest:
     """The dead letters to redrive."""
 
     group: str
@@ -58,16 +59,16 @@ class Wanted:
 class Redrive:
     """One redrive of an operator. Every method may raise a `LogError`."""
 
-    def __init__(self, kafka: Mapping[str, object], log: KafkaLog, wanted: Wanted, tell: Tell) -> None:
+    def __init__(self, kafka: Mapping[str, object], log: KafkaLog, wanted: RedriveRequest, tell: Tell) -> None:
         self._kafka, self._log, self._wanted, self._tell = kafka, log, wanted, tell
 
-    def plan(self) -> Planned:
+    def plan(self) -> RedrivePlan:
         """Find the dead letters to redrive, up to the current end of the dead-letter topic."""
         w = self._wanted
         topic = self._log.topics(Topics((w.dead,)))[w.dead]
         bounds = self._log.bounds(TopicPartition(w.dead, number) for number in topic.partitions)
         commits = self._log.group_offsets(w.kafka_group)
-        before = {tp: Progress.parse(*commits.get(tp, (b.beginning, ""))) for tp, b in bounds.items()}
+        before = {tp: RedriveProgress.parse(*commits.get(tp, (b.beginning, ""))) for tp, b in bounds.items()}
         stretches = _unread({tp: progress.position for tp, progress in before.items()}, bounds)
         letters: list[Letter] = []
         of_topic: dict[TopicPartition, list[int]] = {tp: [] for tp in bounds}
@@ -85,9 +86,9 @@ class Redrive:
                     letters.append(_place(at, record.offset, letter))
         self._check_partitions(letters)
         ends = {tp: max(b.end, before[tp].position) for tp, b in bounds.items()}
-        return Planned(tuple(letters), of_topic, before, ends, others, strange)
+        return RedrivePlan(tuple(letters), of_topic, before, ends, others, strange)
 
-    def order(self, planned: Planned) -> Order:
+    def order(self, planned: RedrivePlan) -> Order:
         """What the redrive cannot keep in order: reads the topic from the first dead letter to its current end."""
         order = Order(planned.letters)
         stretches = _unread(order.starts, self._log.bounds(order.starts))
@@ -101,7 +102,7 @@ class Redrive:
         """Raise an error unless the topic exists and this user may write to it."""
         check_writable(self._kafka, self._wanted.topic)
 
-    def execute(self) -> Planned:
+    def execute(self) -> RedrivePlan:
         """Send the dead letters back. Returns what was redriven."""
         w = self._wanted
         with closing(TransactionalProducer(self._kafka, w.topic, w.transactional_id)) as producer:
@@ -112,7 +113,7 @@ class Redrive:
                 self._send(producer, planned, tp)
         return planned
 
-    def _send(self, producer: TransactionalProducer, planned: Planned, tp: TopicPartition) -> None:
+    def _send(self, producer: TransactionalProducer, planned: RedrivePlan, tp: TopicPartition) -> None:
         """Redrive one partition of the dead-letter topic."""
         wanted, sent = _offsets(planned.letters, tp), set[int]()
         if not wanted:

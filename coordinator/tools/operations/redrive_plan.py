@@ -37,7 +37,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RedriveProgress:
     """How far a partition of the dead-letter topic is redriven."""
 
     position: int
@@ -49,7 +49,7 @@ class Progress:
         return " ".join(f"{first}-{last}" for first, last in self.done)
 
     @classmethod
-    def parse(cls, position: int, text: str) -> "Progress":
+    def parse(cls, position: int, text: str) -> "RedriveProgress":
         """The progress of a commit; raises `StateFormatError`."""
         if not _RANGES.fullmatch(text):
             raise StateFormatError(f"the commit of a redrive has the metadata {text!r:.200}, not ranges of offsets")
@@ -61,39 +61,39 @@ class Progress:
         return offset < self.position or any(first <= offset <= last for first, last in self.done)
 
 
-def after(letters: Sequence[int], done: Collection[int], end: int) -> Progress:
+def after(letters: Sequence[int], done: Collection[int], end: int) -> RedriveProgress:
     """The progress where, of the dead letters at these ascending offsets before `end`, those in `done` are redriven."""
     left = [offset for offset in letters if offset not in done]
     if not left:
-        return Progress(end)
+        return RedriveProgress(end)
     ranges: list[tuple[int, int]] = []
     open_range = False
     for offset in letters[bisect_left(letters, left[0]) :]:
         if offset in done:
             ranges[-1:] = [(ranges[-1][0], offset)] if open_range else [*ranges[-1:], (offset, offset)]
         open_range = offset in done
-    return Progress(left[0], tuple(ranges))
+    return RedriveProgress(left[0], tuple(ranges))
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class RedrivePlan:
     """The dead letters found, in offset order within each partition of the dead-letter topic."""
 
     letters: tuple[Letter, ...]  # to redrive
     of_topic: Mapping[TopicPartition, Sequence[int]]  # offsets of all of the group and topic, redriven or not
-    before: Mapping[TopicPartition, Progress]
+    before: Mapping[TopicPartition, RedriveProgress]
     ends: Mapping[TopicPartition, int]
     others: int  # of other groups or topics
     strange: int  # records that are no dead letters
 
-    def progress(self, tp: TopicPartition, sent: set[int]) -> Progress:
+    def progress(self, tp: TopicPartition, sent: set[int]) -> RedriveProgress:
         """The progress in a partition after these offsets were sent."""
         before, offsets = self.before[tp], self.of_topic.get(tp, ())
         done = sent | {offset for offset in offsets if before.has(offset)}
         return after(offsets, done, self.ends[tp])
 
 
-def check_recordable(progress: Progress) -> None:
+def check_recordable(progress: RedriveProgress) -> None:
     """Raise an error for more gaps than a commit in Kafka may name."""
     if len(progress.text) > MOST_TEXT:
         raise ConflictingOptionsError(

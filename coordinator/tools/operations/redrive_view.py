@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from coordinator.tools.operations.redrive_plan import Order, Planned
+from coordinator.tools.operations.redrive_plan import Order, RedrivePlan
 from coordinator.values.key_hash import hash_key
 
 
@@ -35,7 +35,7 @@ class RedriveView:
         return sum(key.late for key in self.late_keys or ())
 
 
-def redrive_view(planned: Planned, order: Order | None) -> RedriveView:
+def redrive_view(planned: RedrivePlan, order: Order | None) -> RedriveView:
     """The report of a plan; `order` is that of a dry run."""
     keys = {(letter.source, letter.key) for letter in planned.letters if letter.key is not None}
     late = (

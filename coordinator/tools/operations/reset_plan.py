@@ -25,12 +25,12 @@ class ShiftBy:
 
 
 Target = Earliest | Latest | AtTimestamp | ToOffset | ShiftBy
-Chosen = Mapping[str, frozenset[int] | None]
+ChosenPartitions = Mapping[str, frozenset[int] | None]
 """Topic -> partitions, None for all its partitions."""
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PartitionReset:
     """The reset of one partition: all its positions become `after`."""
 
     topic: str
@@ -45,7 +45,7 @@ class Move:
         return TopicPartition(self.topic, self.partition)
 
 
-def chosen(texts: Iterable[str]) -> Chosen:
+def chosen(texts: Iterable[str]) -> ChosenPartitions:
     """The topics of texts such as `orders` or `orders:0,1`; raises `InvalidOptionError`."""
     found: dict[str, frozenset[int] | None] = {}
     for text in texts:
@@ -60,7 +60,9 @@ def chosen(texts: Iterable[str]) -> Chosen:
     return found
 
 
-def partitions_of(wanted: Chosen | None, state: GroupState, topics: Mapping[str, Topic]) -> tuple[TopicPartition, ...]:
+def partitions_of(
+    wanted: ChosenPartitions | None, state: GroupState, topics: Mapping[str, Topic]
+) -> tuple[TopicPartition, ...]:
     """The partitions to move: those with positions; of a topic that was created again, all that it has now.
 
     `wanted` is None for all topics of the group; `topics` are those of them that Kafka has. Raises
@@ -106,7 +108,7 @@ def moves(
     state: GroupState,
     bounds: Mapping[TopicPartition, Bounds],
     by_time: Mapping[TopicPartition, int],
-) -> tuple[Move, ...]:
+) -> tuple[PartitionReset, ...]:
     """The move of each partition; `by_time` are the offsets of an `AtTimestamp`."""
 
     def wish(tp: TopicPartition) -> int:
@@ -122,14 +124,16 @@ def moves(
             case ShiftBy(offsets):
                 return state.stable.get(tp, 0) + offsets
 
-    def move(tp: TopicPartition, wished: int) -> Move:
+    def move(tp: TopicPartition, wished: int) -> PartitionReset:
         after = min(max(wished, bounds[tp].beginning), bounds[tp].end)
-        return Move(tp.topic, tp.partition, state.stable.get(tp, 0), after, after != wished)
+        return PartitionReset(tp.topic, tp.partition, state.stable.get(tp, 0), after, after != wished)
 
     return tuple(move(tp, wish(tp)) for tp in partitions)
 
 
-def known_after(state: GroupState, moved: Iterable[Move], topics: Mapping[str, Topic]) -> dict[str, KnownTopic]:
+def known_after(
+    state: GroupState, moved: Iterable[PartitionReset], topics: Mapping[str, Topic]
+) -> dict[str, KnownTopic]:
     """The topics as the group records them after a reset: those that were created again, by their new ids."""
     new = (topics[name] for name in {m.topic for m in moved} if recreated(state, topics[name]))
     return {**state.topics, **{t.name: KnownTopic(t.id, len(t.partitions)) for t in new}}

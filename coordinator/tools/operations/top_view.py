@@ -8,10 +8,10 @@ from coordinator.redis.group_state import GroupState
 from coordinator.redis.lane_lines import BatchLine, LaneLine, interesting
 from coordinator.tools.operations.views import MemberView, oldest_end_s, runs_s, total_lag, view
 
-Batch = tuple[int, BatchLine]
+MemberBatch = tuple[int, BatchLine]
 """The time of a report, in ms since 1970 by the clock of Redis, and the batch."""
 
-Lane = tuple[str, LaneLine]
+MemberLane = tuple[str, LaneLine]
 """A member, and one of its lanes as it planned it last."""
 
 
@@ -39,7 +39,7 @@ class TopView:
     group: str
     state: str
     members: tuple[MemberActivity, ...]
-    lanes: tuple[Lane, ...]  # the most interesting first
+    lanes: tuple[MemberLane, ...]  # the most interesting first
     deferred_keys: int = 0  # failing keys that are tried again
     parked_keys: int = 0  # failing keys that wait for a release
     lag: int | None = None  # of all partitions, from stable offsets to log ends; None while no end is known
@@ -47,7 +47,7 @@ class TopView:
 
 
 def top_view(
-    group: str, state: GroupState, batches: Sequence[Batch], failing: Collection[FailingRecord] = ()
+    group: str, state: GroupState, batches: Sequence[MemberBatch], failing: Collection[FailingRecord] = ()
 ) -> TopView:
     """The view of a group at work; `batches` are the last ones of all members, the oldest first."""
     seen = view(group, state)
@@ -57,26 +57,26 @@ def top_view(
     return TopView(group, seen.state, members, _lanes(state), deferred, parked, behind, age)
 
 
-def limited_lanes(state: GroupState) -> tuple[Lane, ...]:
+def limited_lanes(state: GroupState) -> tuple[MemberLane, ...]:
     """The lanes that a bound limits, the most interesting first."""
     return tuple((member, line) for member, line in _lanes(state) if line.limited)
 
 
-def lane_fields(lane: Lane) -> dict[str, object]:
+def lane_fields(lane: MemberLane) -> dict[str, object]:
     """A lane for programs."""
     member, line = lane
     values = asdict(line) | {"hashes": str(line.hashes), "drain_s": line.drain_s}
     return {"member": member, **values.pop("tp")._asdict(), **values}
 
 
-def _lanes(state: GroupState) -> tuple[Lane, ...]:
+def _lanes(state: GroupState) -> tuple[MemberLane, ...]:
     """The lanes of members whose lease runs, the most interesting first."""
     live = {member for member, end in state.leases_ms.items() if end > state.now_ms}
     member_of = {line: member for member, lines in state.lanes.items() if member in live for line in lines}
     return tuple((member_of[line], line) for line in interesting(member_of))
 
 
-def _member(m: MemberView, state: GroupState, batches: Sequence[Batch]) -> MemberActivity:
+def _member(m: MemberView, state: GroupState, batches: Sequence[MemberBatch]) -> MemberActivity:
     lanes, slow_percent = len(state.lanes.get(m.id, ())), int(m.fields.get("slow_percent", "0"))
     at_ms, last = next(((at, b) for at, b in reversed(batches) if b.member == m.id), (0, None))
     now = lanes, slow_percent, runs_s(m.id, state) if m.lease_left_ms else None

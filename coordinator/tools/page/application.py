@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from coordinator.errors import CoopKafkaError, InvalidOptionError, StoreError
 from coordinator.tools.operations.key_owner import key_owners, usual_partition
-from coordinator.tools.operations.picture import Words, draw
+from coordinator.tools.operations.picture import PictureTexts, draw
 from coordinator.tools.operations.plane import chosen, plane
 from coordinator.tools.page import facts
 from coordinator.tools.page.looks import Looks
@@ -41,7 +41,7 @@ HEADERS = {
 }
 _UNAVAILABLE, _REFUSED = 503, 404
 
-Question = Callable[[Looks, Request], Response]
+PageQuestion = Callable[[Looks, Request], Response]
 
 
 def application(looks: Looks, hosts: Collection[str]) -> Starlette:
@@ -61,7 +61,7 @@ def _file(name: str, kind: str) -> Response:
     return Response((files("coordinator.tools.page") / name).read_bytes(), headers=HEADERS, media_type=kind)
 
 
-def _answering(question: Question, looks: Looks) -> Callable[[Request], Response]:
+def _answering(question: PageQuestion, looks: Looks) -> Callable[[Request], Response]:
     def answered(request: Request) -> Response:
         try:
             return question(looks, request)
@@ -110,5 +110,5 @@ def _picture(looks: Looks, request: Request) -> Response:
         raise InvalidOptionError(f"partition={number!r:.40} is no number", "give the number of a partition")
     look = looks.of(group)
     seen = plane(look.state, chosen(look.state, topic, int(number)), look.failing)
-    words = Words(str(seen.tp), f"Lag {seen.end - seen.stable:,}, lanes: {len(seen.lanes)}.", "furthest behind")
+    words = PictureTexts(str(seen.tp), f"Lag {seen.end - seen.stable:,}, lanes: {len(seen.lanes)}.", "furthest behind")
     return Response(draw(seen, words), headers=HEADERS, media_type="image/svg+xml")

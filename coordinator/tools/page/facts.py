@@ -12,16 +12,16 @@ from coordinator.redis.group_state import Event
 from coordinator.tools.operations.key_owner import KeyOwner
 from coordinator.tools.operations.top_view import lane_fields
 from coordinator.tools.operations.views import GroupView, PartitionView, view
-from coordinator.tools.page.look import Look
+from coordinator.tools.page.look import PageLook
 from coordinator.values.subscription import TopicPartition
 
 MOST = 50
 """The most rows of a list. Any partition can be asked for by its name."""
 
-Facts = dict[str, Any]
+PageFacts = dict[str, Any]
 
 
-def overview(group: str, look: Look) -> Facts:
+def overview(group: str, look: PageLook) -> PageFacts:
     """A group: its members, its partitions by lag, its slow lanes, and what waits."""
     seen, top = view(group, look.state), look.top
     return {
@@ -46,12 +46,12 @@ def overview(group: str, look: Look) -> Facts:
     }
 
 
-def _partitions(seen: GroupView, failing: Mapping[TopicPartition, int]) -> list[Facts]:
+def _partitions(seen: GroupView, failing: Mapping[TopicPartition, int]) -> list[PageFacts]:
     worst = sorted(seen.partitions, key=lambda p: (-(p.lag or 0), p.topic, p.partition))
     return [_partition(p, failing) for p in worst[:MOST]]
 
 
-def _partition(p: PartitionView, failing: Mapping[TopicPartition, int]) -> Facts:
+def _partition(p: PartitionView, failing: Mapping[TopicPartition, int]) -> PageFacts:
     owners = {lane.member for lane in p.lanes if lane.member}
     known = {"topic": p.topic, "partition": p.partition, "stable": p.stable, "end": p.end, "lag": p.lag, "gaps": p.gaps}
     counts = {
@@ -62,11 +62,11 @@ def _partition(p: PartitionView, failing: Mapping[TopicPartition, int]) -> Facts
     return known | counts
 
 
-def written_event(e: Event) -> Facts:
+def written_event(e: Event) -> PageFacts:
     """An event."""
     return {**asdict(e), "at_ms": e.at_ms}
 
 
-def owner(found: KeyOwner) -> Facts:
+def owner(found: KeyOwner) -> PageFacts:
     """The owner of a key in one partition."""
     return asdict(found)

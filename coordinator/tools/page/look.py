@@ -9,7 +9,7 @@ from coordinator.tools.operations.top_view import TopView
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PageLook:
     """What Redis holds of a group, with log ends of Kafka where they are asked for."""
 
     top: TopView

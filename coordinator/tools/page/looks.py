@@ -18,7 +18,7 @@ from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import list_groups, read_group
 from coordinator.tools.operations.log_ends import PATIENCE_S, EndsOfKafka, with_ends
 from coordinator.tools.operations.top_view import top_view
-from coordinator.tools.page.look import Look
+from coordinator.tools.page.look import PageLook
 
 FRESH_S = 1.0
 """A look serves all questions for so long."""
@@ -35,14 +35,14 @@ class Looks:
     ends_of: EndsOfKafka | None = None
     clock: Callable[[], float] = time.monotonic
     _lock: Lock = field(default_factory=Lock)
-    _known: dict[str, tuple[float, Look]] = field(default_factory=dict)
+    _known: dict[str, tuple[float, PageLook]] = field(default_factory=dict)
     _lags: dict[str, deque[tuple[int, int]]] = field(default_factory=dict)
 
     def groups(self) -> tuple[str, ...]:
         """The names of the groups."""
         return list_groups(self.client)
 
-    def of(self, group: str) -> Look:
+    def of(self, group: str) -> PageLook:
         """The group, at most a second old. Raises `UnknownGroupError`, `StateFormatError`, `RedisUnavailableError`."""
         with self._lock:
             at, look = self._known.get(group, (float("-inf"), None))
@@ -60,14 +60,14 @@ class Looks:
         """The last events, the oldest first."""
         return last_events(self.client, group, EVENTS)
 
-    def _read(self, group: str) -> Look:
+    def _read(self, group: str) -> PageLook:
         state, trouble = self._with_ends(read_group(self.client, group))
         poison = OperatorVerbs.of_group(self.client, group).poison
         failing = poison.failing()
         top = top_view(group, state, last_batches(self.client, group, BATCHES), failing)
         if top.lag is not None:
             self._lags.setdefault(group, deque(maxlen=POINTS)).append((state.now_ms, top.lag))
-        return Look(top, state, failing, poison.strikes(), trouble)
+        return PageLook(top, state, failing, poison.strikes(), trouble)
 
     def _with_ends(self, state: GroupState) -> tuple[GroupState, str]:
         if self.ends_of is None:

@@ -47,8 +47,8 @@ FAULTS = (
         (
             Edit(
                 _PLAN,
-                "    return Progress(left[0], tuple(ranges))\n",
-                "    return Progress(max(done, default=left[0] - 1) + 1)\n",
+                "    return RedriveProgress(left[0], tuple(ranges))\n",
+                "    return RedriveProgress(max(done, default=left[0] - 1) + 1)\n",
             ),
         ),
         _PLANNED,

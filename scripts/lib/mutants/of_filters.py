@@ -89,7 +89,7 @@ FAULTS = (
     ),
     Fault(
         "a filter after an offset includes it",
-        (Edit(_PUSHED, "Bounds(least=value + 1)", "Bounds(least=value)"),),
+        (Edit(_PUSHED, "Interval(least=value + 1)", "Interval(least=value)"),),
         ("tests/spark_coop_source/driver/test_pushed_filters.py",),
     ),
 )

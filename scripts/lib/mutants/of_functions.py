@@ -21,12 +21,13 @@ FAULTS = (
     _fault(
         "records behind a deferred one go on in the same task",
         _WORK,
-        "            behind = self._waiting.pop(_key(job.batch))\n        self._load -= job.load + Load.of(behind)",
+        "            behind = self._waiting.pop(_key(job.batch))\n"
+        "        self._load -= job.load + BatchesSize.of(behind)",
         "            behind = self._waiting.pop(_key(job.batch))\n"
         "            self._waiting[_key(job.batch)] = []\n"
         "        self._load -= job.load\n"
         "        if behind:\n"
-        "            self._workers.begin(Job(behind[0].joined(behind[1:]), Load.of(behind)))",
+        "            self._workers.begin(Job(behind[0].joined(behind[1:]), BatchesSize.of(behind)))",
     ),
     _fault(
         "a key goes on behind a record that waits for its next attempt",
@@ -40,8 +41,8 @@ FAULTS = (
     _fault(
         "the rows before a failing record are lost",
         _ATTEMPTS,
-        "            return Outcome(tuple(done), batch.part(at), records, answer.error)",
-        "            return Outcome((), batch.part(at), records, answer.error)",
+        "            return AttemptEnd(tuple(done), batch.part(at), records, answer.error)",
+        "            return AttemptEnd((), batch.part(at), records, answer.error)",
     ),
     _fault(
         "a whole call counts as the failing record",

@@ -19,9 +19,9 @@ FAULTS = (
         (
             Edit(
                 _READER,
-                "        self._session: Session | RedundantSession | None = None\n",
+                "        self._session: StreamSession | RedundantSession | None = None\n",
                 "        from spark_coop_source.driver.reader_process import GroupSession\n"
-                "        self._session: Session | RedundantSession | None = GroupSession(options)\n"
+                "        self._session: StreamSession | RedundantSession | None = GroupSession(options)\n"
                 "        self._session.next_offset(StreamOffset(options.group), Limits())\n",
             ),
         ),
@@ -143,7 +143,7 @@ FAULTS = (
     ),
     Fault(
         "aborted transactions are fetched in small pieces",
-        (Edit(_NEEDED, "if records else None", "if records else self._seen.get(at, Sizes(1, 1, 1))"),),
+        (Edit(_NEEDED, "if records else None", "if records else self._seen.get(at, BatchSizes(1, 1, 1))"),),
         _BYTES,
     ),
     Fault(

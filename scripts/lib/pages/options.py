@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from coordinator.values.option_kinds import INT, LONG, Integer, Kind
+from coordinator.values.option_kinds import INT, LONG, Integer, OptionKind
 from coordinator.values.options import Option
 from pages.markdown import table
 from pages.option_meanings import MEANINGS, Meaning, Section
@@ -49,7 +49,7 @@ def _cells(option: Option[Any], meaning: Meaning) -> tuple[str, ...]:
     return f"`{option.name}`", _values(option.kind), default, meaning.where, meaning.text
 
 
-def _values(kind: Kind[object]) -> str:
+def _values(kind: OptionKind[object]) -> str:
     """The allowed values; short for a plain range of a number type."""
     if isinstance(kind, Integer) and kind.most in (INT, LONG):
         return f"whole number, at least {kind.least}"

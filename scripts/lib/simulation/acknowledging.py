@@ -31,7 +31,7 @@ from simulation.world import World
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
 from spark_coop_source.task.acknowledging import Acknowledging
 from spark_coop_source.task.last_row import with_last_row
-from spark_coop_source.task.reads import Read
+from spark_coop_source.task.reads import RecordsRead
 
 _CHUNK = 3  # records that a task decodes together
 
@@ -119,7 +119,7 @@ def _acknowledge_parts(
 
 def _rows(world: World, end: StreamOffset, mine: Sequence[Slice]) -> list[tuple[Record, str]]:
     """The records of a task's slices of one partition, each with its text. The task may end early."""
-    stretches, own, reads = union(s.offsets for s in mine), list[Record](), list[Read]()
+    stretches, own, reads = union(s.offsets for s in mine), list[Record](), list[RecordsRead]()
     making = Acknowledging(strips_of(end, mine)[mine[0].topic_partition], stretches)
     for chunk in (c for r in stretches for c in _chunks(world, mine[0].topic_partition, r)):
         offsets, hashes = (np.array(x, np.int64) for x in zip(*((r.offset, r.hash) for r in chunk), strict=True))
@@ -128,9 +128,9 @@ def _rows(world: World, end: StreamOffset, mine: Sequence[Slice]) -> list[tuple[
         rows = [i for i, r in enumerate(chunk) if kept[i] and any(_inside(r, s) for s in mine)]
         at = np.array(rows, np.int64)
         texts = making.texts(strips[at], since[at], offsets[at])
-        reads.append(Read(pa.record_batch({ACKNOWLEDGEMENT: texts}), chunk[-1].offset + 1, making.holes))
+        reads.append(RecordsRead(pa.record_batch({ACKNOWLEDGEMENT: texts}), chunk[-1].offset + 1, making.holes))
         own += [chunk[i] for i in rows]
-    reads.append(Read(pa.RecordBatch.from_pylist([]), stretches[-1].until, making.holes))
+    reads.append(RecordsRead(pa.RecordBatch.from_pylist([]), stretches[-1].until, making.holes))
     allowed = reads[: world.random.randint(1, len(reads))] if world.chance(0.3) else reads
     texts = [text for batch in with_last_row(iter(allowed)) for text in batch.column(ACKNOWLEDGEMENT).to_pylist()]
     return list(zip(own, texts, strict=False))

@@ -7,7 +7,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.poison import RedisPoison
 from coordinator.redis.positions import RedisPositions
 from coordinator.tools.operations.operations import Operator
-from coordinator.tools.operations.reset_plan import Chosen, ToOffset
+from coordinator.tools.operations.reset_plan import ChosenPartitions, ToOffset
 from coordinator.values.verdicts import Verdict
 from simulation.kafka import TOPIC, SimulatedLog
 from simulation.redis_server import Line
@@ -97,7 +97,7 @@ def reset(world: World, most: int, wait_ms: int) -> None:
     """Wait, then move all partitions, or one, to some offset; refused while a member's lease runs."""
     world.scheduler.turn(wait_ms)
     offset, partition = world.random.randint(0, most), world.random.choice(list(world.kafka.logs)).partition
-    wanted: Chosen | None = None if world.chance(0.5) else {TOPIC: frozenset({partition})}
+    wanted: ChosenPartitions | None = None if world.chance(0.5) else {TOPIC: frozenset({partition})}
 
     def trace(what: object) -> None:
         world.trace(f"operator {what}")

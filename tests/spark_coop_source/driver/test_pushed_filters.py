@@ -20,7 +20,7 @@ from pyspark.sql.datasource import (
 )
 
 from coordinator.values.ranges import OFFSET_MAX
-from spark_coop_source.driver.pushed_filters import NOTHING, Bounds, Pushed, pushed
+from spark_coop_source.driver.pushed_filters import NOTHING, Interval, Pushed, pushed
 
 NOON = datetime(2026, 1, 1, 12, microsecond=1_999, tzinfo=UTC)
 NOON_MS = int(NOON.timestamp() * 1000)
@@ -30,14 +30,14 @@ OFFSET, PARTITION, KEY, TIMESTAMP = ("offset",), ("partition",), ("key",), ("tim
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
-        pytest.param([EqualTo(OFFSET, 5)], Pushed(offsets=Bounds(5, 5)), id="one offset"),
-        pytest.param([GreaterThan(OFFSET, 5)], Pushed(offsets=Bounds(6, OFFSET_MAX)), id="after an offset"),
-        pytest.param([GreaterThanOrEqual(OFFSET, 5)], Pushed(offsets=Bounds(5, OFFSET_MAX)), id="from an offset"),
-        pytest.param([LessThan(OFFSET, 5)], Pushed(offsets=Bounds(0, 4)), id="before an offset"),
-        pytest.param([LessThanOrEqual(OFFSET, 5)], Pushed(offsets=Bounds(0, 5)), id="up to an offset"),
-        pytest.param([LessThan(OFFSET, 9), GreaterThan(OFFSET, 5)], Pushed(offsets=Bounds(6, 8)), id="between"),
+        pytest.param([EqualTo(OFFSET, 5)], Pushed(offsets=Interval(5, 5)), id="one offset"),
+        pytest.param([GreaterThan(OFFSET, 5)], Pushed(offsets=Interval(6, OFFSET_MAX)), id="after an offset"),
+        pytest.param([GreaterThanOrEqual(OFFSET, 5)], Pushed(offsets=Interval(5, OFFSET_MAX)), id="from an offset"),
+        pytest.param([LessThan(OFFSET, 5)], Pushed(offsets=Interval(0, 4)), id="before an offset"),
+        pytest.param([LessThanOrEqual(OFFSET, 5)], Pushed(offsets=Interval(0, 5)), id="up to an offset"),
+        pytest.param([LessThan(OFFSET, 9), GreaterThan(OFFSET, 5)], Pushed(offsets=Interval(6, 8)), id="between"),
         pytest.param([GreaterThan(OFFSET, -9)], NOTHING, id="after a negative offset"),
-        pytest.param([EqualTo(PARTITION, 2)], Pushed(partitions=Bounds(2, 2)), id="one partition"),
+        pytest.param([EqualTo(PARTITION, 2)], Pushed(partitions=Interval(2, 2)), id="one partition"),
         pytest.param([In(PARTITION, (2, 4))], Pushed(among=frozenset([2, 4])), id="two partitions"),
         pytest.param(
             [In(PARTITION, (2, 4)), In(PARTITION, (4, 5))], Pushed(among=frozenset([4])), id="partitions of both lists"

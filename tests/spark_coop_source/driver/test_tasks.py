@@ -13,7 +13,7 @@ from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.driver.tasks import deadline, input_partitions
 from spark_coop_source.options.options import validate
-from spark_coop_source.task.partition import Ending, SlicePartition
+from spark_coop_source.task.partition import SlicePartition, TaskEnding
 from spark_coop_source.task.read import read_slices
 
 MINUTE = 60_000
@@ -70,7 +70,7 @@ def test_tasks_that_make_acknowledgements_fetch_alone_and_have_strips_of_their_o
 def test_tasks_of_a_replay_wait_for_further_attempts_no_longer_than_others() -> None:
     options = validate({**GROUP, "batch.time.budget": "10s"}, streaming=True)
     for by_time, share_ms in ((True, 9_000.0), (False, inf)):
-        (task,) = input_partitions(options, [()], ending=Ending("digest", by_time=by_time), beside_ms=1_000.0)
+        (task,) = input_partitions(options, [()], ending=TaskEnding("digest", by_time=by_time), beside_ms=1_000.0)
         assert task.ending is not None
         assert (task.ending.share_ms, task.ending.retries_ms) == (share_ms, 9_000.0)
 

@@ -17,7 +17,7 @@ from spark_coop_source.arrow_output.schema import EVERY
 from spark_coop_source.fetch import consumers
 from spark_coop_source.fetch import fetch as fetching
 from spark_coop_source.fetch.fetch import CHUNK_BYTES, FetchSettings, fetch
-from spark_coop_source.fetch.looks import Looks
+from spark_coop_source.fetch.looks import LogLooks
 from stretches import chunks, fetched, hundred
 from topics import Kafka, Record
 from wire_batches import Written, batch, plain, polled
@@ -197,7 +197,7 @@ def test_a_poll_of_every_message_format_becomes_rows_in_order(kafka: Kafka) -> N
     tp, client = OurTopicPartition("orders", 0), {"bootstrap_servers": kafka.bootstrap}
     with consumers.borrowed(client, []) as consumer:
         how = FetchSettings(client, 1_000, True)
-        stretch = fetching._Stretch(consumer, Looks(client), tp, OffsetRange(0, 24), how)
+        stretch = fetching._Stretch(consumer, LogLooks(client), tp, OffsetRange(0, 24), how)
         chunks = list(stretch._columns(polled(wire, raw=True)))
     read = [row for chunk in chunks for row in to_arrow(tp, chunk, None, EVERY).to_pylist()]
     assert [row["offset"] for row in read] == list(range(24)) == [each[0] for each in plain(wire)]

@@ -16,7 +16,7 @@ from coordinator.values.subscription import TopicPartition
 from spark_coop_source.decode.record_batch_v2 import RawBatch
 from spark_coop_source.fetch import consumers, raw_batches
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
-from spark_coop_source.fetch.needed import LEAST_BYTES, MARGIN, Sizes, limit
+from spark_coop_source.fetch.needed import LEAST_BYTES, MARGIN, BatchSizes, limit
 from spark_coop_source.fetch.raw_batches import HEAD
 from spark_coop_source.fetch.several import begun
 from topics import Kafka, Record
@@ -130,11 +130,13 @@ def a_batch(base: int, offsets: int, size: int) -> Any:
 def test_batches_of_one_size_are_requested_as_many_as_hold_the_offsets(
     seen: int, offsets: int, size: int, missing: int
 ) -> None:
-    sizes = Sizes().after([a_batch(i * offsets, offsets, size) for i in range(seen)])
+    sizes = BatchSizes().after([a_batch(i * offsets, offsets, size) for i in range(seen)])
     whole = -(-missing // offsets) * size
     assert max(LEAST_BYTES, whole) <= sizes.bytes_for(missing) <= max(LEAST_BYTES, whole + MARGIN * size + 1)
 
 
 def test_later_answers_count_more() -> None:
     small, large = [a_batch(0, 10, 1_000)], [a_batch(0, 10, 100_000)]
-    assert Sizes().after(large).after(small).bytes_for(1_000) < Sizes().after(small).after(large).bytes_for(1_000)
+    assert BatchSizes().after(large).after(small).bytes_for(1_000) < BatchSizes().after(small).after(large).bytes_for(
+        1_000
+    )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arrow_records import ALL, batch, points
-from spark_coop_source.function.attempts import Outcome, attempt, calls
+from spark_coop_source.function.attempts import AttemptEnd, attempt, calls
 from spark_coop_source.function.slice_batches import SliceBatch
 
 
@@ -26,12 +26,12 @@ class Function:
         return records.records
 
 
-def worked(function: Function, count: int, *, again: bool = False, singly: bool = True) -> Outcome:
+def worked(function: Function, count: int, *, again: bool = False, singly: bool = True) -> AttemptEnd:
     records = SliceBatch(batch([b"a"] * count), ALL, 7)
     return attempt(function, calls(records, again=again, singly=singly))
 
 
-def left(outcome: Outcome) -> list[int]:
+def left(outcome: AttemptEnd) -> list[int]:
     return [] if outcome.rest is None else [offset for _, offset in points([outcome.rest.records])]
 
 

@@ -22,12 +22,12 @@ from coordinator.values.subscription import TopicPartition
 from spark_coop_source.function.call import FunctionCall
 from spark_coop_source.function.decisions import Decisions
 from spark_coop_source.function.error_policy import ErrorPolicy, Then
-from spark_coop_source.function.keyed_work import Again, Next
+from spark_coop_source.function.keyed_work import Again, NextRecord
 from spark_coop_source.function.runner import run
 from spark_coop_source.function.slice_batches import SliceBatch, tables
 from spark_coop_source.function.user_function import UserFunction, as_text
 from spark_coop_source.task.ending import TaskEnds
-from spark_coop_source.task.reads import Read
+from spark_coop_source.task.reads import RecordsRead
 
 OUTPUT = StructType([StructField("key", BinaryType()), StructField("offset", LongType())])
 TP = ALL.topic_partition
@@ -95,7 +95,7 @@ def test_an_attempt_that_fits_into_the_time_of_the_task_is_made_in_it() -> None:
 
 def test_an_attempt_that_does_not_fit_is_deferred() -> None:
     ends = Ends(left_ms=200)
-    assert decisions(ErrorPolicy(backoff_ms=200), ends).after(record(), ERROR, None) is Next.ENDED
+    assert decisions(ErrorPolicy(backoff_ms=200), ends).after(record(), ERROR, None) is NextRecord.ENDED
     assert ends.deferred == [failing(1, NOW_MS + 200)]
 
 
@@ -105,7 +105,7 @@ def test_attempts_of_earlier_batches_count() -> None:
         0.8, failing(3, NOW_MS + 800)
     )
     ends = Ends(before=4)
-    assert decisions(ErrorPolicy(attempts=5, then="skip"), ends).after(record(), ERROR, None) is Next.GO_ON
+    assert decisions(ErrorPolicy(attempts=5, then="skip"), ends).after(record(), ERROR, None) is NextRecord.GO_ON
 
 
 def test_where_a_task_may_not_end_early_every_attempt_is_made_in_it() -> None:
@@ -125,7 +125,7 @@ def test_after_the_last_attempt__skip__counts_and_logs_once(caplog: pytest.LogCa
     made = decisions(ErrorPolicy(attempts=1, then="skip"), ends)
     with caplog.at_level(logging.WARNING):
         for offset in (7, 8, 9):
-            assert made.after(record(offset), ERROR, None) is Next.GO_ON
+            assert made.after(record(offset), ERROR, None) is NextRecord.GO_ON
         made.close()
     assert ends.skipped == 3
     (line,) = caplog.messages
@@ -136,7 +136,7 @@ def test_after_the_last_attempt__skip__counts_and_logs_once(caplog: pytest.LogCa
 
 def test_after_the_last_attempt__park__ends_the_key_there() -> None:
     ends = Ends()
-    assert decisions(ErrorPolicy(attempts=1, then="park"), ends).after(record(), ERROR, None) is Next.ENDED
+    assert decisions(ErrorPolicy(attempts=1, then="park"), ends).after(record(), ERROR, None) is NextRecord.ENDED
     assert ends.deferred == [failing(1, parked=True)]
 
 
@@ -148,7 +148,7 @@ def test_park_where_no_task_may_end_early_is_a_named_error() -> None:
 def test_after_the_last_attempt__dead_letter__sends_the_record_with_its_error() -> None:
     ends, letters = Ends(before=4), Letters()
     made = decisions(ErrorPolicy(attempts=5, then="dead_letter", topic="dead"), ends, letters)
-    assert made.after(record(), ERROR, None) is Next.GO_ON
+    assert made.after(record(), ERROR, None) is NextRecord.GO_ON
     assert letters.sent == [(7, "ValueError", "no such customer", 5)]
     assert ends.dead_lettered == 1
 
@@ -156,7 +156,7 @@ def test_after_the_last_attempt__dead_letter__sends_the_record_with_its_error() 
 def test_a_dead_letter_has_more_of_a_long_message_than_redis() -> None:
     ends, letters = Ends(), Letters()
     made = decisions(ErrorPolicy(attempts=1, then="dead_letter", topic="dead"), ends, letters)
-    assert made.after(record(), ValueError("x" * 5_000), None) is Next.GO_ON
+    assert made.after(record(), ValueError("x" * 5_000), None) is NextRecord.GO_ON
     assert letters.sent == [(7, "ValueError", "x" * 1_000, 1)]
 
 
@@ -213,7 +213,7 @@ def test_which_errors_are_tried_again(
             made.after(record(), error, None)
     else:
         found = made.after(record(), error, None)
-        assert ("skip" if found is Next.GO_ON else "again") == follows
+        assert ("skip" if found is NextRecord.GO_ON else "again") == follows
 
 
 Fails = dict[int, int]
@@ -263,10 +263,10 @@ HOW = pytest.mark.parametrize(
 )
 
 
-def coming(keys: list[list[bytes | None]]) -> Iterator[Read]:
+def coming(keys: list[list[bytes | None]]) -> Iterator[RecordsRead]:
     first = 0
     for of_batch in keys:
-        yield Read(batch(of_batch, first), first + len(of_batch))
+        yield RecordsRead(batch(of_batch, first), first + len(of_batch))
         first += len(of_batch)
 
 

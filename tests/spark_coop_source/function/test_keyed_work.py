@@ -19,7 +19,7 @@ from arrow_records import ALL, batch, points
 from coordinator.progress.failing import FailingRecord
 from coordinator.values.key_hash import hash_record
 from equal_hashes import twin
-from spark_coop_source.function.attempts import Done, Work, attempt, attempt_async, calls
+from spark_coop_source.function.attempts import DoneRecords, SyncWork, attempt, attempt_async, calls
 from spark_coop_source.function.keyed_work import keyed_work
 from spark_coop_source.function.slice_batches import SliceBatch, SliceTable, by_key
 from spark_coop_source.function.window import Window
@@ -63,11 +63,11 @@ class Decided:
         self.withdrawn.append(batch)
 
 
-def threads(work: Work, concurrency: int) -> Opened:
+def threads(work: SyncWork, concurrency: int) -> Opened:
     return partial(Threads, lambda job: attempt(work, calls(job.batch)), concurrency)
 
 
-def loop(work: Work, concurrency: int) -> Opened:
+def loop(work: SyncWork, concurrency: int) -> Opened:
     async def yielding(piece: SliceBatch) -> pa.RecordBatch | None:
         await asyncio.sleep(0)
         return work(piece)
@@ -77,7 +77,7 @@ def loop(work: Work, concurrency: int) -> Opened:
 
 def working(
     batches: Iterator[SliceBatch], opened: Opened, window: Window = WIDE, decided: Decided | None = None
-) -> Generator[Done, None, None]:
+) -> Generator[DoneRecords, None, None]:
     yield from keyed_work(batches, opened, window, decided or Decided(), perf_counter)
 
 
@@ -115,7 +115,7 @@ class Recorder:
     st.sampled_from([Window(), Window(rows=1), Window(rows=5), Window(bytes=1)]),
 )
 def test_every_record_is_worked_on_once_and_a_key_in_order(
-    by: Callable[[Work, int], Opened], keys: list[Keys], concurrency: int, window: Window
+    by: Callable[[SyncWork, int], Opened], keys: list[Keys], concurrency: int, window: Window
 ) -> None:
     work = Recorder()
     done = list(working(pieces(*keys), by(work, concurrency), window))
@@ -136,7 +136,7 @@ def test_every_record_is_worked_on_once_and_a_key_in_order(
     st.integers(0, 20),
 )
 def test_a_task_that_must_end_withdraws_the_last_records_of_keys_only(
-    by: Callable[[Work, int], Opened], keys: list[Keys], concurrency: int, after: int
+    by: Callable[[SyncWork, int], Opened], keys: list[Keys], concurrency: int, after: int
 ) -> None:
     work = Recorder()
     decided = Decided(lambda: len(work.seen) >= after)
@@ -256,7 +256,7 @@ def test_an_exit_from_the_function_is_not_waited_for_forever() -> None:
 
 
 @BOTH
-def test_a_task_that_is_ended_early_leaves_no_thread(by: Callable[[Work, int], Opened]) -> None:
+def test_a_task_that_is_ended_early_leaves_no_thread(by: Callable[[SyncWork, int], Opened]) -> None:
     batches: list[Keys] = [[b"%d" % i] for i in range(100)]
     results = working(pieces(*batches), by(Recorder(), 3), Window(rows=1))
     next(results)

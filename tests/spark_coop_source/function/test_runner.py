@@ -18,7 +18,7 @@ from coordinator.values.key_hash import cuts, hash_key, hash_record
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.function import runner as function_runner
-from spark_coop_source.function.attempts import Done
+from spark_coop_source.function.attempts import DoneRecords
 from spark_coop_source.function.runner import MOST_WAITING, Listener, early_window, run
 from spark_coop_source.function.slice_batches import SliceBatch, tables
 from spark_coop_source.function.user_function import UserFunction, as_text
@@ -39,7 +39,7 @@ class Recorder(Listener):
     def __init__(self) -> None:
         self.begun: list[SliceBatch] = []
         self.returned_from: list[SliceBatch] = []
-        self.done: list[Done] = []
+        self.done: list[DoneRecords] = []
 
     def begins(self, piece: SliceBatch) -> None:
         self.begun.append(piece)
@@ -47,7 +47,7 @@ class Recorder(Listener):
     def returned(self, piece: SliceBatch) -> None:
         self.returned_from.append(piece)
 
-    def worked(self, done: Done) -> None:
+    def worked(self, done: DoneRecords) -> None:
         self.done.append(done)
 
 

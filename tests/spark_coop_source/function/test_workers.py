@@ -10,9 +10,9 @@ from queue import SimpleQueue
 import pytest
 
 from arrow_records import ALL, batch
-from spark_coop_source.function.attempts import Outcome, attempt_async, calls
+from spark_coop_source.function.attempts import AttemptEnd, attempt_async, calls
 from spark_coop_source.function.slice_batches import SliceBatch
-from spark_coop_source.function.window import Load
+from spark_coop_source.function.window import BatchesSize
 from spark_coop_source.function.workers import NAME, Job, Loop, event_loop
 
 PATIENCE_S = 20
@@ -22,21 +22,21 @@ PATIENCE_S = 20
 class Recorder:
     """Takes the ends of jobs."""
 
-    ends: "SimpleQueue[Outcome | BaseException]" = field(default_factory=SimpleQueue)
+    ends: "SimpleQueue[AttemptEnd | BaseException]" = field(default_factory=SimpleQueue)
 
-    def finished(self, job: Job, outcome: Outcome) -> None:
+    def finished(self, job: Job, outcome: AttemptEnd) -> None:
         self.ends.put(outcome)
 
     def broken(self, error: BaseException) -> None:
         self.ends.put(error)
 
-    def next(self) -> Outcome | BaseException:
+    def next(self) -> AttemptEnd | BaseException:
         return self.ends.get(timeout=PATIENCE_S)
 
 
 def job(number: int = 0) -> Job:
     records = SliceBatch(batch([b"%d" % number], number), ALL, number)
-    return Job(records, Load.of([records]))
+    return Job(records, BatchesSize.of([records]))
 
 
 Work = Callable[[SliceBatch], Awaitable[None]]
@@ -67,7 +67,7 @@ def test_thousands_of_keys_wait_at_once_on_one_thread() -> None:
     for number in range(4_000):
         workers.begin(job(number))
     for _ in range(4_000):
-        assert isinstance(results.next(), Outcome)
+        assert isinstance(results.next(), AttemptEnd)
     assert len(ours()) == 1
     workers.close()
     assert most == 3_000
@@ -109,7 +109,7 @@ def test_a_coroutine_that_ignores_its_cancelling_is_awaited() -> None:
     workers.begin(job())
     assert begun.wait(PATIENCE_S)
     workers.close()
-    assert isinstance(results.next(), Outcome)
+    assert isinstance(results.next(), AttemptEnd)
 
 
 def test_something_cancelled_within_the_function_is_an_error_of_the_function() -> None:
@@ -123,7 +123,7 @@ def test_something_cancelled_within_the_function_is_an_error_of_the_function() -
     workers.begin(job())
     outcome = results.next()
     workers.close()
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, AttemptEnd)
     assert isinstance(outcome.error, asyncio.CancelledError)
 
 
@@ -158,9 +158,9 @@ def test_after_a_withdrawal_nothing_begins() -> None:
     with_loop.call_soon_threadsafe(free.set)
     first, second = results.next(), results.next()
     workers.close()
-    assert isinstance(first, Outcome)
+    assert isinstance(first, AttemptEnd)
     assert first.rest is None
-    assert isinstance(second, Outcome)
+    assert isinstance(second, AttemptEnd)
     assert second.rest is not None
     assert second.error is None
 

@@ -9,7 +9,7 @@ import pytest
 from coordinator.values.options import CHARACTERS
 from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
 from coordinator.values.record_filter import Key
-from spark_coop_source.options.filter_values import MOST_KEYS, MOST_RANGES, KeyRanges, Keys
+from spark_coop_source.options.filter_values import MOST_KEYS, MOST_RANGES, KeyRangesText, KeysText
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,10 @@ from spark_coop_source.options.filter_values import MOST_KEYS, MOST_RANGES, KeyR
     ],
 )
 def test_keys_are_texts_bytes_or_null(text: str, keys: set[Key], tmp_path: Path) -> None:
-    assert Keys().parse(text) == keys
+    assert KeysText().parse(text) == keys
     file = tmp_path / "keys.json"
     file.write_text(f"{text}\n", encoding="utf-8")
-    assert Keys().parse(f"file:{file}") == keys
+    assert KeysText().parse(f"file:{file}") == keys
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_keys_are_texts_bytes_or_null(text: str, keys: set[Key], tmp_path: Path)
 )
 def test_other_keys_are_refused_with_the_reason(text: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=why.replace("{", r"\{").replace("...", r"\.\.\.")):
-        Keys().parse(text)
+        KeysText().parse(text)
     file = tmp_path / "keys.json"
     file.write_text(text)
     with pytest.raises(ValueError, match=why.replace("{", r"\{").replace("...", r"\.\.\.")):
-        Keys().parse(f"file:{file}")
+        KeysText().parse(f"file:{file}")
 
 
 def test_a_file_that_cannot_be_read_is_refused_with_the_reason(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_file_that_cannot_be_read_is_refused_with_the_reason(tmp_path: Path) -
     }
     for text, why in refused.items():
         with pytest.raises(ValueError, match=why):
-            Keys().parse(text)
+            KeysText().parse(text)
 
 
 def test_a_file_that_the_user_may_not_read_is_refused(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_file_that_the_user_may_not_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("[]")
     (tmp_path / "secret").chmod(0)
     with pytest.raises(ValueError, match="Permission denied"):
-        Keys().parse(f"file:{tmp_path / 'secret'}")
+        KeysText().parse(f"file:{tmp_path / 'secret'}")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_file_that_the_user_may_not_read_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_key_ranges(text: str, ranges: tuple[HashRange, ...]) -> None:
-    assert KeyRanges().parse(text) == ranges
+    assert KeyRangesText().parse(text) == ranges
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_key_ranges(text: str, ranges: tuple[HashRange, ...]) -> None:
 )
 def test_other_key_ranges_are_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        KeyRanges().parse(text)
+        KeyRangesText().parse(text)

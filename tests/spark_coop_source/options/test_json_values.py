@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from coordinator.values.offset_spec import AtOffsets
 from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
-from spark_coop_source.options.json_values import Assignment, Offsets, Timestamps
+from spark_coop_source.options.json_values import AssignmentText, OffsetsText, TimestampsText
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 MIDDLE = HASH_MAX // 2
@@ -33,7 +33,7 @@ MIDDLE = HASH_MAX // 2
     ],
 )
 def test_partitions_are_assigned(text: str, expected: dict[TopicPartition, tuple[HashRange, ...]]) -> None:
-    assert Assignment().parse(text).partitions == expected
+    assert AssignmentText().parse(text).partitions == expected
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_partitions_are_assigned(text: str, expected: dict[TopicPartition, tuple
     ],
 )
 def test_the_form_with_key_ranges_pins_a_member_of_a_group(text: str, pinned: bool) -> None:
-    assert Assignment().parse(text).pinned is pinned
+    assert AssignmentText().parse(text).pinned is pinned
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_the_form_with_key_ranges_pins_a_member_of_a_group(text: str, pinned: bo
 )
 def test_an_assignment_is_refused(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
-        Assignment().parse(text)
+        AssignmentText().parse(text)
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,12 @@ def test_an_assignment_is_refused(text: str, why: str) -> None:
 )
 def test_offsets_are_refused(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
-        Offsets().parse(text)
+        OffsetsText().parse(text)
 
 
 def test_a_timestamp_below_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="timestamp -1 is not within 0"):
-        Timestamps().parse('{"t":{"0":-1}}')
+        TimestampsText().parse('{"t":{"0":-1}}')
 
 
 PARTITIONS = st.builds(TopicPartition, st.from_regex(r"[a-z._-]{3,9}", fullmatch=True), st.integers(0, 2**31 - 1))
@@ -127,11 +127,11 @@ def test_any_offsets_written_as_json_are_read_back(offsets: dict[TopicPartition,
     topics: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in offsets.items():
         topics.setdefault(topic, {})[str(partition)] = offset
-    assert Offsets().parse(json.dumps(topics)) == AtOffsets(offsets)
+    assert OffsetsText().parse(json.dumps(topics)) == AtOffsets(offsets)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
 def test_any_other_json_is_refused_and_nothing_else_happens(value: object) -> None:
-    for kind in (Offsets(), Timestamps(), Assignment()):
+    for kind in (OffsetsText(), TimestampsText(), AssignmentText()):
         with pytest.raises(ValueError, match=" "):
             kind.parse(json.dumps({"t": {"0": [[value]]}}))

@@ -12,7 +12,7 @@ import pytest
 from coordinator.errors import ConfigurationError, ConflictingOptionsError, FunctionNotAllowedError, InvalidOptionError
 from spark_coop_source import OnError, map_in_read
 from spark_coop_source.function.error_policy import ErrorPolicy
-from spark_coop_source.function.matching import Matching
+from spark_coop_source.function.matching import ErrorMatching
 from spark_coop_source.options.declarations import OPTION_OF
 from spark_coop_source.options.options import validate
 
@@ -62,7 +62,7 @@ def test_a_class_and_a_predicate_of_the_job_travel_by_value() -> None:
 
     found = policy(OnError(retry_on=ShopError, fail_on=lambda error: "no" in str(error)))
     assert found
-    errors = Matching.of(found)
+    errors = ErrorMatching.of(found)
     assert errors.retries(ShopError("busy"))
     assert not errors.retries(ValueError("busy"))
     assert errors.fails(ValueError("no"))

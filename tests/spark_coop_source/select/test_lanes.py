@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from coordinator.values.key_hash import cuts, hash_record
 from coordinator.values.ranges import HASH_MAX, HashRange
 from spark_coop_source.decode.byte_column import ByteColumn
-from spark_coop_source.select.hashing import Hashes, hash_records
+from spark_coop_source.select.hashing import HashArray, hash_records
 from spark_coop_source.select.lanes import by_part
 
 keys = st.lists(st.none() | st.binary(max_size=4), min_size=1, max_size=40)
 edges = st.lists(st.integers(0, HASH_MAX), min_size=2, max_size=9, unique=True).map(sorted)
 
 
-def hashed(keys: Sequence[bytes | None]) -> Hashes:
+def hashed(keys: Sequence[bytes | None]) -> HashArray:
     return hash_records(ByteColumn.of(keys), np.arange(7, 7 + len(keys)))
 
 

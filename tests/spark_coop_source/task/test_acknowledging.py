@@ -34,7 +34,7 @@ from spark_coop_source.fetch import consumers
 from spark_coop_source.select.lanes import within
 from spark_coop_source.task.acknowledging import Acknowledging
 from spark_coop_source.task.last_row import with_last_row
-from spark_coop_source.task.reads import Read
+from spark_coop_source.task.reads import RecordsRead
 from store_world import World
 from topics import Kafka, Record
 
@@ -60,22 +60,22 @@ def chunks(log: Log, wanted: OffsetRange, size: int) -> Iterator[Chunk]:
     yield from (chunk_of(log, offsets[at : at + size]) for at in range(0, len(offsets), size))
 
 
-def reads(log: Log, strips: Sequence[Strip], mine: Sequence[Slice], size: int = 3) -> Iterator[Read]:
+def reads(log: Log, strips: Sequence[Strip], mine: Sequence[Slice], size: int = 3) -> Iterator[RecordsRead]:
     """What a task with these slices reads; all of it is read ahead."""
-    stretches, found = union(s.offsets for s in mine), list[Read]()
+    stretches, found = union(s.offsets for s in mine), list[RecordsRead]()
     making = Acknowledging(strips, stretches)
     for stretch in stretches:
         for chunk in chunks(log, stretch, size):
             chosen, hashes = within(chunk, mine)
             made = making.added(to_arrow(TP, chunk, chosen, ("offset",)), chunk, chosen, hashes)
-            found.append(Read(made, int(chunk.offsets[-1]) + 1, making.holes))
-    return iter([*found, Read(pa.RecordBatch.from_pylist([]), stretches[-1].until, making.holes)])
+            found.append(RecordsRead(made, int(chunk.offsets[-1]) + 1, making.holes))
+    return iter([*found, RecordsRead(pa.RecordBatch.from_pylist([]), stretches[-1].until, making.holes)])
 
 
 Rows = list[tuple[int, tuple[Acknowledgement, ...]]]  # offsets, and parts of their texts
 
 
-def handed(read: Iterable[Read]) -> Rows:
+def handed(read: Iterable[RecordsRead]) -> Rows:
     made = [row for batch in with_last_row(iter(read)) for row in batch.to_pylist()]
     return [(row["offset"], Acknowledgement.parse(row["acknowledgement"])) for row in made]
 

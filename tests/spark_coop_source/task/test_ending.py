@@ -13,7 +13,7 @@ from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.task.ending import MOST_FAILING, TaskEnds
-from spark_coop_source.task.reads import Read
+from spark_coop_source.task.reads import RecordsRead
 
 TPS = tuple(TopicPartition("orders", number) for number in range(3))
 SHARE_MS = 90.0
@@ -29,8 +29,8 @@ class Clock:
         return self.ms
 
 
-def read(first: int, until: int) -> Read:
-    return Read(pa.record_batch({"offset": list(range(first, until))}), until)
+def read(first: int, until: int) -> RecordsRead:
+    return RecordsRead(pa.record_batch({"offset": list(range(first, until))}), until)
 
 
 def task(clock: Clock, starts: Sequence[int]) -> TaskEnds:
@@ -39,7 +39,7 @@ def task(clock: Clock, starts: Sequence[int]) -> TaskEnds:
     return ends
 
 
-def offsets(read: Read) -> list[int]:
+def offsets(read: RecordsRead) -> list[int]:
     found: list[int] = read.records.column("offset").to_pylist()
     return found
 
@@ -193,7 +193,7 @@ def test_what_was_withdrawn_lies_behind_the_ends_and_all_else_before(
         assert (offset < _end(ends.ends, key_hash)) == (left is None or offset < left[0])
 
 
-def _reads(batches: list[list[int]]) -> Iterator[Read]:
+def _reads(batches: list[list[int]]) -> Iterator[RecordsRead]:
     at = 0
     for hashes in batches:
         yield read(at, at + len(hashes))

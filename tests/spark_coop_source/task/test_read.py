@@ -30,7 +30,7 @@ from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema
 from spark_coop_source.driver.task_server import TaskServer
 from spark_coop_source.fetch import consumers
 from spark_coop_source.function.user_function import UserFunction, as_text
-from spark_coop_source.task.partition import Ending, SlicePartition
+from spark_coop_source.task.partition import SlicePartition, TaskEnding
 from spark_coop_source.task.read import read_slices
 from spark_coop_source.telemetry.report import ReportTo
 from topics import Kafka, Record
@@ -322,9 +322,9 @@ def test_a_task_that_cannot_report_its_ends_reads_all_unless_the_driver_waits_fo
     """Rule: seal-before-sink. No server listens at this address."""
     deaf = ReportTo("127.0.0.1", 1, 1, b"k" * 32)
     empty = SlicePartition((), {}, columns=(), poll_timeout_ms=1_000, fail_on_data_loss=True, report=deaf)
-    assert list(read_slices(replace(empty, ending=Ending("digest", required=False)))) == []
+    assert list(read_slices(replace(empty, ending=TaskEnding("digest", required=False)))) == []
     with pytest.raises(TaskNotEndedError, match=r"does not answer at 127\.0\.0\.1, port 1\b"):
-        list(read_slices(replace(empty, ending=Ending("digest"))))
+        list(read_slices(replace(empty, ending=TaskEnding("digest"))))
 
 
 def _of_key(key: object, records: object) -> None:
@@ -364,9 +364,9 @@ def test_a_task_hands_over_nothing_more_once_its_driver_has_left(
 def test_a_task_whose_driver_takes_no_ends_reads_nothing_where_its_batch_requires_them() -> None:
     """Rule: seal-before-sink. The driver could not open a server."""
     empty = SlicePartition((), {}, columns=(), poll_timeout_ms=1_000, fail_on_data_loss=True)
-    assert list(read_slices(replace(empty, ending=Ending("digest", required=False)))) == []
+    assert list(read_slices(replace(empty, ending=TaskEnding("digest", required=False)))) == []
     with pytest.raises(TaskNotEndedError, match="its driver takes no ends"):
-        list(read_slices(replace(empty, ending=Ending("digest"))))
+        list(read_slices(replace(empty, ending=TaskEnding("digest"))))
 
 
 class Told:
@@ -390,7 +390,7 @@ def test_a_task_that_may_not_end_early_only_reports_that_it_has_ended() -> None:
     server = TaskServer(("127.0.0.1:9",), 1, told)
     try:
         report = server.report_to(())
-        ending = Ending("digest", task=3, by_time=False, required=False, early=False)
+        ending = TaskEnding("digest", task=3, by_time=False, required=False, early=False)
         task = SlicePartition((), {}, (), poll_timeout_ms=1_000, fail_on_data_loss=True, report=report, ending=ending)
         assert list(read_slices(task)) == []
     finally:

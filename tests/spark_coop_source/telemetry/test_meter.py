@@ -16,7 +16,7 @@ from coordinator.progress.slices import Slice
 from coordinator.values.key_hash import cuts, hash_record
 from coordinator.values.ranges import HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
-from spark_coop_source.function.attempts import Done
+from spark_coop_source.function.attempts import DoneRecords
 from spark_coop_source.function.slice_batches import SliceBatch, by_key, by_slice, each_record, tables
 from spark_coop_source.telemetry import meter as cost_meter
 from spark_coop_source.telemetry.meter import SliceMeter
@@ -74,8 +74,8 @@ def meter(reports: list[SliceCost], slices: list[Slice], *, with_function: bool 
     return SliceMeter(tables(slices), reports.append, with_function=with_function)
 
 
-def done(piece: SliceBatch, ms: float) -> Done:
-    return Done(piece, None, ms)
+def done(piece: SliceBatch, ms: float) -> DoneRecords:
+    return DoneRecords(piece, None, ms)
 
 
 def test_a_slice_is_reported_when_it_begins_and_when_it_has_been_read(clock: Clock) -> None:

@@ -13,7 +13,7 @@ from coordinator.errors import DataLossError, UnknownTopicError
 from coordinator.kafka.log import KafkaLog
 from coordinator.progress.failing import FailingRecord
 from coordinator.redis.keys import GroupKeys
-from coordinator.tools.audit.audit import BEGAN_LATER, DEAD_UNKNOWN, FILTERED, Kafka, Wanted, audit, positions_of
+from coordinator.tools.audit.audit import BEGAN_LATER, DEAD_UNKNOWN, FILTERED, AuditRequest, Kafka, audit, positions_of
 from coordinator.tools.audit.parquet_sink import ParquetSink
 from coordinator.tools.audit.report import Audit
 from coordinator.values.dead_letter import DeadLetter, SourceRecord
@@ -41,7 +41,7 @@ def audited(
     arguments: dict[str, object] = {"bootstrap_servers": members.kafka.bootstrap, "isolation_level": isolation}
     with closing(KafkaLog(arguments, retries=3, retry_interval_ms=200)) as log:
         kafka = Kafka(arguments, log, key_columns)
-        chosen = Wanted(dict.fromkeys(topics), **wanted)  # type: ignore[arg-type]
+        chosen = AuditRequest(dict.fromkeys(topics), **wanted)  # type: ignore[arg-type]
         return audit(positions_of(members.client, members.name), "the sink", read, kafka, chosen)
 
 

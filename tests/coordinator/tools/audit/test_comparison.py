@@ -7,7 +7,7 @@ import pytest
 
 from audits import Row, log_of, sink_of
 from coordinator.progress.segments import Progress, Segment
-from coordinator.tools.audit.columns import NO_ROWS, Numbers
+from coordinator.tools.audit.columns import NO_ROWS, NumberColumn
 from coordinator.tools.audit.comparison import Expectation, compare
 from coordinator.tools.audit.report import Fault, PartitionAudit
 from coordinator.values.key_hash import hash_key
@@ -19,7 +19,7 @@ KEYS = "abab-cab"
 GOOD: list[Row] = [(0, 0, 0), (0, 1, 1), (0, 0, 2), (0, 2, 4), (1, 0, 3), (1, 1, 5), (1, 2, 6), (2, 0, 7)]
 
 
-def none(tp: TopicPartition) -> Numbers:
+def none(tp: TopicPartition) -> NumberColumn:
     return np.zeros(0, np.int64)
 
 
@@ -144,7 +144,7 @@ def test_dead_letters_are_not_lost() -> None:
 
 
 def test_dead_letters_are_looked_up_only_if_something_is_missing() -> None:
-    def never(tp: TopicPartition) -> Numbers:
+    def never(tp: TopicPartition) -> NumberColumn:
         raise AssertionError("asked for dead letters")
 
     assert compare(wanted(), log_of(KEYS), sink_of(GOOD), never).good

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from coordinator.errors import SinkError
-from coordinator.tools.audit.file_log import Committed, committed, task_of
+from coordinator.tools.audit.file_log import SinkFile, committed, task_of
 
 
 def entry(*paths: str, action: str = "add") -> str:
     return "".join("\n" + json.dumps({"path": path, "action": action}) for path in paths)
 
 
-def found(files: Mapping[str, str]) -> dict[str, Committed]:
+def found(files: Mapping[str, str]) -> dict[str, SinkFile]:
     return dict(committed(files, lambda name: "v1" + files[name]))
 
 
@@ -27,9 +27,9 @@ def names(*paths: str) -> Sequence[str]:
 def test_each_file_has_the_batch_that_committed_it() -> None:
     a, b, c = names(A, B, C)
     assert found({"0": entry(A, B), "2": entry(C)}) == {
-        a: Committed(0, "0"),
-        b: Committed(0, "0"),
-        c: Committed(1, "2"),
+        a: SinkFile(0, "0"),
+        b: SinkFile(0, "0"),
+        c: SinkFile(1, "2"),
     }
 
 
@@ -41,9 +41,9 @@ def test_batches_ascend_as_numbers() -> None:
 def test_files_of_a_compacted_log_stay_in_order_and_earlier_files_of_the_log_are_in_it() -> None:
     a, b, c = names(A, B, C)
     assert found({"8": entry(A), "9.compact": entry(A, B), "10": entry(C)}) == {
-        a: Committed(0, "<=9", several=True),
-        b: Committed(1, "<=9", several=True),
-        c: Committed(2, "10"),
+        a: SinkFile(0, "<=9", several=True),
+        b: SinkFile(1, "<=9", several=True),
+        c: SinkFile(2, "10"),
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 from audits import parts_of
 from coordinator.errors import SinkError
 from coordinator.tools.audit.columns import UNKNOWN
-from coordinator.tools.audit.sink_rows import Names, Part, columns_of, number_of, numbers_of
+from coordinator.tools.audit.sink_rows import Names, SinkPart, columns_of, number_of, numbers_of
 
 
 def test_rows_are_together_by_batch_and_keep_their_order_in_it() -> None:
@@ -25,7 +25,7 @@ def test_batches_of_two_queries_are_named_by_both() -> None:
 
 def test_each_partition_has_its_rows() -> None:
     ones = np.ones(3, np.int64)
-    part = Part(np.array([0, 7, 0]), np.array([1, 2, 3]), UNKNOWN * ones, 0 * ones)
+    part = SinkPart(np.array([0, 7, 0]), np.array([1, 2, 3]), UNKNOWN * ones, 0 * ones)
     found = columns_of([part], ["q"])
     assert {number: of.offsets.tolist() for number, of in found.items()} == {0: [1, 3], 7: [2]}
     assert found[0].label(0) == "?"

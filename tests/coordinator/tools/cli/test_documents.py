@@ -16,12 +16,12 @@ from coordinator.tools.moving.exporting import Exported
 from coordinator.tools.moving.importing import Import, Place
 from coordinator.tools.operations.copies import GroupCopy
 from coordinator.tools.operations.gaps import Gap, PartitionGaps
-from coordinator.tools.operations.group_health import Health, Status
+from coordinator.tools.operations.group_health import CheckStatus, Health
 from coordinator.tools.operations.group_list import GroupLine
 from coordinator.tools.operations.key_owner import KeyOwner
 from coordinator.tools.operations.operations import Executed, Remains, Reset
 from coordinator.tools.operations.redrive_view import LateKey, RedriveView
-from coordinator.tools.operations.reset_plan import Move
+from coordinator.tools.operations.reset_plan import PartitionReset
 from coordinator.tools.operations.top_view import MemberActivity, TopView
 from coordinator.tools.operations.views import GroupView, GrowthView, LaneView, MemberView, PartitionView, SlicesView
 from coordinator.values.ranges import WHOLE, OffsetRange
@@ -72,13 +72,15 @@ DOCUMENTS = {
     "top": documents.of_activity(
         TopView("g", "Stable", (MemberActivity("m-1", "working", 1, 45, 0.5, 2.0, 10.0, 3.0, "-", 93, "x"),), (LINE,))
     ),
-    "check": documents.of_health(Health("g", Status.FAILING, "Stable", 1, 9, 7.5, False, ("a reason",))),
+    "check": documents.of_health(Health("g", CheckStatus.FAILING, "Stable", 1, 9, 7.5, False, ("a reason",))),
     "parked": documents.of_strikes([STRIKE]),
     "failing": documents.of_failing([FAILING]),
     "release": documents.of_released([STRIKE], [FAILING]),
     "drain": documents.of_drain(["m-1"], 2.34, done=True),
     "policy": documents.of_policy({"accept.individual.commit": "true"}),
-    "reset-offsets": documents.of_reset(Reset((Move("orders", 0, 5, 0, True),), NOTHING, {}), Executed(17, True)),
+    "reset-offsets": documents.of_reset(
+        Reset((PartitionReset("orders", 0, 5, 0, True),), NOTHING, {}), Executed(17, True)
+    ),
     "redrive": documents.of_redrive(
         RedriveView(3, 3, 0, 1, (LateKey("orders", 0, "05", 1, 2, 1, 1),)), "dead", "orders", parked=1, executed=False
     ),

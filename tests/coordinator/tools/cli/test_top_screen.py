@@ -13,7 +13,7 @@ import pytest
 from broker_jars import ROOT
 from coordinator.errors import RedisUnavailableError
 from coordinator.redis.group_state import Event, GroupState
-from coordinator.tools.cli.top_screen import Seen, TopScreen
+from coordinator.tools.cli.top_screen import TopLook, TopScreen
 from coordinator.tools.operations.top_view import top_view
 from coordinator.values.subscription import TopicPartition
 from watched_groups import END, FAILING, HOSTS, ORDERS, OWNED, POSITIONS, SLOW, begun, lanes
@@ -42,11 +42,11 @@ EVENTS = (
 )
 
 
-def look(state: GroupState = STATE) -> Seen:
-    return Seen(top_view("orders-to-lake", state, (), FAILING), state, FAILING, EVENTS)
+def look(state: GroupState = STATE) -> TopLook:
+    return TopLook(top_view("orders-to-lake", state, (), FAILING), state, FAILING, EVENTS)
 
 
-def screens(*keys: str, looks: Callable[[], Seen] = look, size: tuple[int, int] = SIZE) -> list[str]:
+def screens(*keys: str, looks: Callable[[], TopLook] = look, size: tuple[int, int] = SIZE) -> list[str]:
     """The screen as text at the start and after each key; the last one is also the picture of the docs, if wanted."""
     app, drawn = TopScreen(looks, 3_600.0), []
 
@@ -136,7 +136,7 @@ def test_a_filter_leaves_the_rows_with_its_words() -> None:
 def test_a_server_that_does_not_answer_is_a_red_line_and_the_last_look_stays() -> None:
     answers = iter([look()])
 
-    def looks() -> Seen:
+    def looks() -> TopLook:
         try:
             return next(answers)
         except StopIteration:

@@ -7,7 +7,7 @@ from coordinator.progress.failing import FailingRecord
 from coordinator.redis.group_state import BATCH_BUDGET, LONGEST_BATCH, GroupState
 from coordinator.redis.lane_lines import BatchLine
 from coordinator.tools.exporter.metrics import METRICS
-from coordinator.tools.exporter.samples import GroupLook, Look, Sample, samples
+from coordinator.tools.exporter.samples import ExporterLook, GroupLook, Sample, samples
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from group_states import LOWER, OTHER, TP, UPPER, group_state
@@ -31,7 +31,7 @@ FAILING = (FailingRecord(TP, 7, 9, 2, 5), FailingRecord(TP, 8, 12, 2, 5), Failin
 BATCHES = ((1, BatchLine("m-1", 5, None, 4.0, 2, "-")), (2, BatchLine("m-1", 5, None, 7.5, 2, "-")))
 
 
-def of(look: Look) -> dict[tuple[str, tuple[str, ...]], float]:
+def of(look: ExporterLook) -> dict[tuple[str, tuple[str, ...]], float]:
     """All samples. A record is as many seconds old as its offset is below 100."""
     found = list(samples(look, lambda _, position: 100.0 - position))
     assert all(len(sample.metric.labels) == len(sample.labels) for sample in found)
@@ -41,7 +41,7 @@ def of(look: Look) -> dict[tuple[str, tuple[str, ...]], float]:
 
 
 def of_state(state: GroupState = STATE, **more: object) -> dict[tuple[str, tuple[str, ...]], float]:
-    return of(Look({"g": GroupLook(state, **more)}, state.ends or None, 0.5))  # type: ignore[arg-type]
+    return of(ExporterLook({"g": GroupLook(state, **more)}, state.ends or None, 0.5))  # type: ignore[arg-type]
 
 
 def test_a_group_at_work_is_seen_whole() -> None:
@@ -115,14 +115,14 @@ def test_kafka_lacks_a_partition__its_topic_has_no_lag() -> None:
 
 
 def test_redis_did_not_answer__there_are_no_groups() -> None:
-    assert of(Look(None, {}, 2.0)) == {
+    assert of(ExporterLook(None, {}, 2.0)) == {
         ("coop_redis_up", ()): 0,
         ("coop_exporter_scrape_seconds", ()): 2,
     }
 
 
 def test_a_damaged_group_hides_no_other() -> None:
-    found = of(Look({"bad": None, "g": GroupLook(STATE)}, {}, 0.0))
+    found = of(ExporterLook({"bad": None, "g": GroupLook(STATE)}, {}, 0.0))
     assert found["coop_kafka_consumer_group_readable", ("bad",)] == 0
     assert found["coop_kafka_consumer_group_members", ("g",)] == 1
 
@@ -160,6 +160,6 @@ def test_no_label_carries_a_key() -> None:
 
 
 def test_a_sample_has_a_metric_labels_and_a_value() -> None:
-    first = next(iter(samples(Look(None, None, 0.0), lambda *_: None)))
+    first = next(iter(samples(ExporterLook(None, None, 0.0), lambda *_: None)))
     assert isinstance(first, Sample)
     assert (first.metric.name, first.labels, first.value) == ("coop_redis_up", (), False)

@@ -16,7 +16,7 @@ from hypothesis import strategies as some
 
 from coordinator.errors import StateFormatError
 from coordinator.tools.moving.parallel_consumer import done
-from coordinator.tools.moving.progress import Done
+from coordinator.tools.moving.progress import DoneOffsets
 from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("orders", 0)
@@ -76,7 +76,7 @@ def test_each_encoding_shows_exactly_the_done_offsets(
 
 
 def test_without_metadata_nothing_later_is_done() -> None:
-    assert done(TP, 7, "") == Done(TP, 7)
+    assert done(TP, 7, "") == DoneOffsets(TP, 7)
 
 
 @pytest.mark.parametrize(

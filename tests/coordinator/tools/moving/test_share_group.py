@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from coordinator.errors import StateFormatError
-from coordinator.tools.moving.progress import Done
+from coordinator.tools.moving.progress import DoneOffsets
 from coordinator.tools.moving.share_group import done
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
@@ -37,7 +37,7 @@ def update(start: int, *some_batches: Batch) -> tuple[bytes, bytes]:
     return key(1), struct.pack(">hiiq", 0, 1, 1, start) + batches(*some_batches)
 
 
-def of_orders(*records: tuple[bytes | None, bytes | None]) -> list[Done]:
+def of_orders(*records: tuple[bytes | None, bytes | None]) -> list[DoneOffsets]:
     return done(records, "g", {str(TOPIC): "orders"})
 
 
@@ -48,7 +48,7 @@ def test_acknowledged_and_archived_offsets_are_done() -> None:
         update(6),
     )
     (found,) = of_orders(*records)
-    assert found == Done(TP, 6, (OffsetRange(6, 7), OffsetRange(10, 13), OffsetRange(14, 15)))
+    assert found == DoneOffsets(TP, 6, (OffsetRange(6, 7), OffsetRange(10, 13), OffsetRange(14, 15)))
 
 
 def test_a_released_offset_is_not_done() -> None:
@@ -86,7 +86,7 @@ def test_other_groups_topics_and_deleted_groups_are_left_out() -> None:
     other_group, other_topic = (key(0, "other"), value), (key(0, "g", uuid4()), value)
     assert of_orders(other_group, other_topic, snapshot(-1)) == []
     assert of_orders(snapshot(5), (key(0), None)) == []
-    assert of_orders((struct.pack(">h", 7), b""), snapshot(5)) == [Done(TP, 5)]
+    assert of_orders((struct.pack(">h", 7), b""), snapshot(5)) == [DoneOffsets(TP, 5)]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.errors import CheckpointMismatchError, CoopKafkaError, InvalidOptionError
-from coordinator.tools.moving.progress import Done
+from coordinator.tools.moving.progress import DoneOffsets
 from coordinator.tools.moving.spark_checkpoint import done
 from coordinator.values.subscription import TopicPartition
 
@@ -26,13 +26,19 @@ def checkpoint(folder: Path, *, finished: int | None, offsets: dict[int, list[st
 
 def test_the_ends_of_the_last_finished_batch(tmp_path: Path) -> None:
     folder = checkpoint(tmp_path, finished=9, offsets={n: ["v1", METADATA, ORDERS] for n in (2, 9)})
-    assert done(folder) == ([Done(TopicPartition("orders", 0), 120), Done(TopicPartition("orders", 1), 7)], None)
+    assert done(folder) == (
+        [DoneOffsets(TopicPartition("orders", 0), 120), DoneOffsets(TopicPartition("orders", 1), 7)],
+        None,
+    )
 
 
 def test_a_batch_that_is_not_finished_is_named(tmp_path: Path) -> None:
     later = '{"orders":{"0":130,"1":9}}'
     folder = checkpoint(tmp_path, finished=0, offsets={0: ["v1", METADATA, ORDERS], 1: ["v1", METADATA, later]})
-    assert done(folder) == ([Done(TopicPartition("orders", 0), 120), Done(TopicPartition("orders", 1), 7)], 1)
+    assert done(folder) == (
+        [DoneOffsets(TopicPartition("orders", 0), 120), DoneOffsets(TopicPartition("orders", 1), 7)],
+        1,
+    )
 
 
 def test_several_sources_of_one_query(tmp_path: Path) -> None:
@@ -53,7 +59,7 @@ def test_two_sources_of_one_partition_begin_at_the_lower_offset(tmp_path: Path) 
         (tmp_path / name).mkdir()
         lines = ["v1", METADATA, f'{{"orders":{{"0":{first}}}}}', f'{{"orders":{{"0":{second}}}}}']
         found, _ = done(checkpoint(tmp_path / name, finished=0, offsets={0: lines}))
-        assert found == [Done(TopicPartition("orders", 0), 3)]
+        assert found == [DoneOffsets(TopicPartition("orders", 0), 3)]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.redis.group_state import LONGEST_BATCH, GroupState
 from coordinator.redis.lane_lines import CostKind, LaneLine
-from coordinator.tools.operations.group_health import Health, Limits, Status, health
+from coordinator.tools.operations.group_health import CheckLimits, CheckStatus, Health, health
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
 
@@ -26,13 +26,13 @@ STATE = GroupState(
     ends={TP: 50, OTHER: 7},
     lanes={"m-1": (LINE, IDLE)},
 )
-LOOSE = Limits(lag=45, age_s=12)
-GOOD = Health("g", Status.OK, "PreparingRebalance", 1, 45, 12.0)
+LOOSE = CheckLimits(lag=45, age_s=12)
+GOOD = Health("g", CheckStatus.OK, "PreparingRebalance", 1, 45, 12.0)
 
 
 def test_a_group_within_its_limits_is_ok() -> None:
     assert health("g", STATE, LOOSE) == GOOD
-    assert health("g", STATE, Limits()) == GOOD
+    assert health("g", STATE, CheckLimits()) == GOOD
 
 
 def test_a_group_that_recovers_has_the_time_left() -> None:
@@ -43,13 +43,13 @@ def test_a_group_that_recovers_has_the_time_left() -> None:
 @pytest.mark.parametrize(
     ("limits", "reasons"),
     [
-        pytest.param(Limits(lag=44), ("the lag is above --max-lag 44",), id="lag"),
-        pytest.param(Limits(age_s=11), ("the age is above --max-age 11",), id="age"),
-        pytest.param(Limits(0, 0), ("the lag is above --max-lag 0", "the age is above --max-age 0"), id="both"),
+        pytest.param(CheckLimits(lag=44), ("the lag is above --max-lag 44",), id="lag"),
+        pytest.param(CheckLimits(age_s=11), ("the age is above --max-age 11",), id="age"),
+        pytest.param(CheckLimits(0, 0), ("the lag is above --max-lag 0", "the age is above --max-age 0"), id="both"),
     ],
 )
-def test_a_limit_that_is_exceeded_fails(limits: Limits, reasons: tuple[str, ...]) -> None:
-    assert health("g", STATE, limits) == replace(GOOD, status=Status.FAILING, reasons=reasons)
+def test_a_limit_that_is_exceeded_fails(limits: CheckLimits, reasons: tuple[str, ...]) -> None:
+    assert health("g", STATE, limits) == replace(GOOD, status=CheckStatus.FAILING, reasons=reasons)
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,19 @@ def test_a_limit_that_is_exceeded_fails(limits: Limits, reasons: tuple[str, ...]
     ],
 )
 def test_without_a_working_member_the_group_fails_whatever_it_reported(state: GroupState) -> None:
-    found = health("g", state, Limits())
-    assert (found.status, found.working, found.reasons) == (Status.FAILING, 0, ("no member works",))
+    found = health("g", state, CheckLimits())
+    assert (found.status, found.working, found.reasons) == (CheckStatus.FAILING, 0, ("no member works",))
 
 
 def test_a_record_grows_older_while_its_batch_runs() -> None:
     running = replace(STATE, hung_ms={"m-1": NOW + 60_000 - 30_000})
-    assert health("g", running, Limits(age_s=41)).age_s == 42.0
-    assert health("g", running, Limits(age_s=41)).status is Status.FAILING
+    assert health("g", running, CheckLimits(age_s=41)).age_s == 42.0
+    assert health("g", running, CheckLimits(age_s=41)).status is CheckStatus.FAILING
 
 
 def test_an_age_that_is_a_lower_bound_is_marked() -> None:
     older = replace(LINE, lag_s=20, lag_at_least=True)
-    found = health("g", replace(STATE, lanes={"m-1": (LINE, older)}), Limits())
+    found = health("g", replace(STATE, lanes={"m-1": (LINE, older)}), CheckLimits())
     assert (found.age_s, found.age_at_least) == (20.0, True)
 
 
@@ -86,17 +86,17 @@ def test_the_report_of_a_lost_member_does_not_count() -> None:
 
 def test_a_group_that_has_read_everything_has_no_age() -> None:
     read = replace(STATE, ends={TP: 5, OTHER: 7}, lanes={})
-    assert health("g", read, Limits(0, 0)) == replace(GOOD, lag=0, age_s=0.0)
+    assert health("g", read, CheckLimits(0, 0)) == replace(GOOD, lag=0, age_s=0.0)
 
 
 @pytest.mark.parametrize(
     ("state", "limits", "reason"),
     [
-        pytest.param(replace(STATE, ends={TP: 50}), Limits(lag=100), "the lag is not known", id="an end"),
-        pytest.param(replace(STATE, lanes={}), Limits(age_s=100), "the age is not known", id="the age"),
+        pytest.param(replace(STATE, ends={TP: 50}), CheckLimits(lag=100), "the lag is not known", id="an end"),
+        pytest.param(replace(STATE, lanes={}), CheckLimits(age_s=100), "the age is not known", id="the age"),
     ],
 )
-def test_an_unknown_value_cannot_be_judged(state: GroupState, limits: Limits, reason: str) -> None:
+def test_an_unknown_value_cannot_be_judged(state: GroupState, limits: CheckLimits, reason: str) -> None:
     found = health("g", state, limits)
-    assert (found.status, found.reasons[0].partition(":")[0]) == (Status.UNKNOWN, reason)
-    assert health("g", state, Limits()).status is Status.OK, "without the limit nothing has to be judged"
+    assert (found.status, found.reasons[0].partition(":")[0]) == (CheckStatus.UNKNOWN, reason)
+    assert health("g", state, CheckLimits()).status is CheckStatus.OK, "without the limit nothing has to be judged"

@@ -11,7 +11,7 @@ from coordinator.progress.segments import Rectangle
 from coordinator.progress.slices import Slice
 from coordinator.redis.group_state import GroupState
 from coordinator.redis.lane_lines import LaneLine
-from coordinator.tools.operations.picture import BOTTOM, LEAST, LEFT, RIGHT, TOP, WIDTH, Words, draw
+from coordinator.tools.operations.picture import BOTTOM, LEAST, LEFT, RIGHT, TOP, WIDTH, PictureTexts, draw
 from coordinator.tools.operations.plane import plane
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import HASH_MAX, HashRange, OffsetRange
@@ -37,7 +37,7 @@ Box = tuple[str, float, float, float, float]
 
 
 def picture(state: GroupState, *failing: FailingRecord) -> ET.Element:
-    return ET.fromstring(draw(plane(state, TP, failing), Words("Title", "Subtitle.", "the last lane")))
+    return ET.fromstring(draw(plane(state, TP, failing), PictureTexts("Title", "Subtitle.", "the last lane")))
 
 
 def boxes(state: GroupState) -> list[Box]:

@@ -12,8 +12,8 @@ from coordinator.kafka.producer import Outgoing
 from coordinator.kafka.transactions import TransactionalProducer
 from coordinator.tools.operations import redrive as module
 from coordinator.tools.operations import redrive_plan
-from coordinator.tools.operations.redrive import REDRIVEN, Redrive, Wanted
-from coordinator.tools.operations.redrive_plan import Planned
+from coordinator.tools.operations.redrive import REDRIVEN, Redrive, RedriveRequest
+from coordinator.tools.operations.redrive_plan import RedrivePlan
 from coordinator.values.dead_letter import NO_TIME, DeadLetter, SourceRecord
 from coordinator.values.subscription import TopicPartition
 from kafka_logs import kafka_log
@@ -45,7 +45,7 @@ class World:
 
     def redrive(self, key: bytes | None = None) -> Redrive:
         arguments = {"bootstrap_servers": self.kafka.bootstrap}
-        return Redrive(arguments, self.log, Wanted(self.group, self.topic, self.dead, key), lambda *_: None)
+        return Redrive(arguments, self.log, RedriveRequest(self.group, self.topic, self.dead, key), lambda *_: None)
 
     def redriven(self) -> list[int]:
         """The offsets that the records of the topic once had, as a reader with read_committed sees them.
@@ -64,7 +64,7 @@ def world(kafka: Kafka, group: str) -> Iterator[World]:
         yield World(kafka, log, kafka.create_topic("orders", 2), kafka.create_topic("orders-dead"), group)
 
 
-def offsets(planned: Planned) -> list[int]:
+def offsets(planned: RedrivePlan) -> list[int]:
     return [letter.source_offset for letter in planned.letters]
 
 

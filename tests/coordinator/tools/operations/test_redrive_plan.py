@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.errors import ConflictingOptionsError, StateFormatError
-from coordinator.tools.operations.redrive_plan import Letter, Order, Progress, after, check_recordable
+from coordinator.tools.operations.redrive_plan import Letter, Order, RedriveProgress, after, check_recordable
 from coordinator.values.subscription import TopicPartition
 
 DEAD, ORDERS = TopicPartition("orders-dead", 0), TopicPartition("orders", 0)
@@ -14,16 +14,16 @@ OFFSETS = st.sets(st.integers(0, 60), max_size=20).map(sorted)
 
 
 def test_nothing_left__the_position_is_the_end() -> None:
-    assert after([3, 5], {3, 5}, 9) == Progress(9)
+    assert after([3, 5], {3, 5}, 9) == RedriveProgress(9)
 
 
 def test_no_dead_letters__the_position_is_the_end() -> None:
-    assert after([], set(), 9) == Progress(9)
+    assert after([], set(), 9) == RedriveProgress(9)
 
 
 def test_one_key_of_several__ranges_above_the_position() -> None:
     #      a  b  a  c  a  a  b
-    assert after([0, 1, 4, 5, 6, 8, 9], {0, 4, 6, 8}, 10) == Progress(1, ((4, 4), (6, 8)))
+    assert after([0, 1, 4, 5, 6, 8, 9], {0, 4, 6, 8}, 10) == RedriveProgress(1, ((4, 4), (6, 8)))
 
 
 @given(OFFSETS, st.data())
@@ -31,7 +31,7 @@ def test_the_progress_has_exactly_the_redriven_ones(letters: list[int], data: st
     done = data.draw(st.sets(st.sampled_from(letters))) if letters else set()
     progress = after(letters, done, 61)
     assert {offset for offset in letters if progress.has(offset)} == done
-    assert Progress.parse(progress.position, progress.text) == progress
+    assert RedriveProgress.parse(progress.position, progress.text) == progress
     assert progress.position == min(set(letters) - done, default=61)
 
 
@@ -48,7 +48,7 @@ def test_a_second_redrive_begins_with_the_progress_of_the_first(letters: list[in
 @pytest.mark.parametrize("text", ["x", "1-", "1-2,3-4", "-1-2", "1-2 ", "01-2"])
 def test_metadata_of_another_program_is_named(text: str) -> None:
     with pytest.raises(StateFormatError, match="not ranges of offsets"):
-        Progress.parse(0, text)
+        RedriveProgress.parse(0, text)
 
 
 def test_more_gaps_than_kafka_can_record_are_refused_with_a_way_out() -> None:

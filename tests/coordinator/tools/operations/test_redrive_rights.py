@@ -7,7 +7,7 @@ from kafka.admin import ACLOperation, ResourceType
 
 from coordinator.errors import KafkaAccessError
 from coordinator.kafka.log import KafkaLog
-from coordinator.tools.operations.redrive import Redrive, Wanted
+from coordinator.tools.operations.redrive import Redrive, RedriveRequest
 from coordinator.values.dead_letter import DeadLetter, SourceRecord
 from coordinator.values.subscription import TopicPartition
 from guarded_broker import GuardedBroker
@@ -18,7 +18,7 @@ from written_records import consumed
 def test_a_user_without_the_rights_is_told_which_are_missing(guarded: GuardedBroker, group: str) -> None:
     topic, dead = guarded.kafka.create_topic("orders"), guarded.kafka.create_topic("orders-dead")
     with closing(KafkaLog(guarded.settings, retries=20, retry_interval_ms=500)) as log:
-        redrive = Redrive(guarded.settings, log, Wanted(group, topic, dead), lambda *_: None)
+        redrive = Redrive(guarded.settings, log, RedriveRequest(group, topic, dead), lambda *_: None)
         with pytest.raises(KafkaAccessError, match=f"write to topic '{topic}'"):
             redrive.check()
         guarded.grant(ResourceType.TOPIC, topic, ACLOperation.WRITE, ACLOperation.READ)

@@ -6,7 +6,7 @@ from coordinator.progress.failing import FailingRecord
 from coordinator.redis.group_state import GroupState
 from coordinator.tools.operations.top_view import top_view
 from coordinator.tools.page.facts import MOST, overview
-from coordinator.tools.page.look import Look
+from coordinator.tools.page.look import PageLook
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
 
@@ -25,8 +25,8 @@ STATE = GroupState(
 )
 
 
-def look(state: GroupState = STATE, *failing: FailingRecord) -> Look:
-    return Look(top_view("g", state, (), failing), state, failing, ())
+def look(state: GroupState = STATE, *failing: FailingRecord) -> PageLook:
+    return PageLook(top_view("g", state, (), failing), state, failing, ())
 
 
 def test_the_partitions_with_the_largest_lag_come_first_and_the_others_are_counted() -> None:
