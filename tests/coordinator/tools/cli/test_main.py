@@ -73,7 +73,10 @@ def test_it_loads_neither_spark_nor_kafka() -> None:
 
 def test_only_one_module_prints_and_only_one_makes_texts_of_tables() -> None:
     allowed = {"print": "printing.py", "echo": "", "Text": "tables.py"}
-    for file in [*(ROOT / "coordinator" / "tools" / "cli").glob("*.py"), ROOT / "spark_coop_source" / "command_line.py"]:
+    for file in [
+        *(ROOT / "coordinator" / "tools" / "cli").glob("*.py"),
+        ROOT / "spark_coop_source" / "command_line.py",
+    ]:
         for call in ast.walk(ast.parse(file.read_text())):
             function = call.func if isinstance(call, ast.Call) else None
             name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
