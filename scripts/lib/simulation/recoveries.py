@@ -22,15 +22,20 @@ class Recoveries:
         self._seen = seen
         self._sessions: dict[str, int] = {}
         self._nonce: str | None = None
-        self._since_ms, self._longest_ms, self._jumps = 0, 0, 0
+        self._since_ms, self._longest_ms, self._excuses = 0, 0, 0
         self._unheard: set[str] = set()
         self._all_may_be_heard = False  # Redis knew members; else it waits in any case
+
+    @property
+    def _unknown(self) -> int:
+        """Events that may end a recovery, of which no member knows: Redis may hear a join that its caller gave up."""
+        return self._seen["clock_jump"] + self._seen["late join"]
 
     def recovered(
         self, nonce: str | None, session_ms: int, now_ms: int, leases: Mapping[str, float], *, anew: bool
     ) -> None:
         """A member with this session has recovered the group; `leases` of before; `anew`: Redis knew no member."""
-        self._nonce, self._since_ms, self._jumps = nonce, now_ms, self._seen["clock_jump"]
+        self._nonce, self._since_ms, self._excuses = nonce, now_ms, self._unknown
         self._unheard = {member for member, its_end in leases.items() if its_end > now_ms and member in self._sessions}
         self._all_may_be_heard = not anew
         self._longest_ms = max([session_ms, *(self._sessions[m] for m in self._unheard)])
@@ -40,7 +45,7 @@ class Recoveries:
         """A member's script has succeeded; raises `Violation` if the recovery should still refuse it."""
         if verb == "join":
             self._sessions[member] = session_ms
-        if nonce != self._nonce or self._nonce is None or self._seen["clock_jump"] != self._jumps:
+        if nonce != self._nonce or self._nonce is None or self._unknown != self._excuses:
             return
         left_ms = self._since_ms + self._longest_ms - now_ms
         if verb == "join" and left_ms > 0:

@@ -80,6 +80,7 @@ class Server:
         verb, keys, args = self.ghosts.pop(self.random.randrange(len(self.ghosts)))
         try:
             self.run(verb, keys, args)
+            self.seen[f"late {verb}"] += 1
         except Exception as answer:  # noqa: BLE001 - its caller has gone
             self.seen[f"ghost {type(answer).__name__}"] += 1
 
