@@ -97,6 +97,7 @@ class World:
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
         self._draw_kinds(seed)
         self.server.seen["with thousands of offsets"] += self.wide
+        self.server.seen["without order"] += self.without_order
         self.started: list[Wishes] = []  # of each driver so far
         self.sessions = session_lengths(seed, SESSION_MS, differ=not self.peaceful)
         self.server.seen["with sessions that differ"] += len(self.sessions) > 1
