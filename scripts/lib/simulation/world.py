@@ -159,7 +159,7 @@ class World:
         may_cut = not (self.peaceful or self.pins or self.wide) and len(self.kafka.topics) == 1
         self.cuts = Cuts(seed, self.kafka, self.sink, possible=may_cut)
         self.invariants.excused = self.cuts.excuses
-        self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
+        self.filters = Filters(seed, may_change=not (self.peaceful or self.pins or self.kafka.apart))
         may = not (self.pins or self.without_order) and len(self.kafka.topics) == 1
         self.standbys = Standbys(seed, self.server.seen, possible=may)
         drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
