@@ -97,6 +97,7 @@ class World:
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
         self._draw_kinds(seed)
         self.server.seen["with thousands of offsets"] += self.wide
+        self.server.seen["without order"] += self.without_order
         self.started: list[Wishes] = []  # of each driver so far
         self.sessions = session_lengths(seed, SESSION_MS, differ=not self.peaceful)
         self.server.seen["with sessions that differ"] += len(self.sessions) > 1
@@ -158,7 +159,7 @@ class World:
         may_cut = not (self.peaceful or self.pins or self.wide) and len(self.kafka.topics) == 1
         self.cuts = Cuts(seed, self.kafka, self.sink, possible=may_cut)
         self.invariants.excused = self.cuts.excuses
-        self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
+        self.filters = Filters(seed, may_change=not (self.peaceful or self.pins or self.kafka.apart))
         may = not (self.pins or self.without_order) and len(self.kafka.topics) == 1
         self.standbys = Standbys(seed, self.server.seen, possible=may)
         drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
