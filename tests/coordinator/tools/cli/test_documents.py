@@ -114,7 +114,7 @@ AUDITS = {f.column for d in PAGE if d.verb == "audit" for f in d.fields if f.col
 
 
 def test_the_columns_of_the_tables_are_those_that_fields_name() -> None:
-    source = (ROOT / "coordinator" / "cli" / "tables.py").read_text(encoding="utf-8")
+    source = (ROOT / "coordinator" / "tools" / "cli" / "tables.py").read_text(encoding="utf-8")
     of_tables = {
         name for text in re.findall(r'"([A-Z][A-Z %/]*(?:, [A-Z %/]+)+)"', source) for name in text.split(", ")
     }
