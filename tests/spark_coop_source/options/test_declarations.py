@@ -16,6 +16,7 @@ from spark_coop_source.options.options import validate
 
 LOOKS_LIKE_AN_OPTION = re.compile(r"(?<![\w./])(?:[a-z]+[A-Z]\w*|[a-z]\w*(?=\.))(?:\.[a-zA-Z_]+)*")
 NO_OPTIONS = {
+    "spark.executor.pyspark.memory",
     "checkpointLocation",
     "availableNow",
     "spark.read",

@@ -333,12 +333,6 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
         pytest.param(
             STREAM | {"on.state.loss": "latest"}, InvalidOptionError, ["fail or earliest"], id="latest after loss"
         ),
-        pytest.param(
-            STREAM | {"on.state.loss": "fail", "onStateLoss": "fail"},
-            ConflictingOptionsError,
-            ["one option by two names", "remove onStateLoss"],
-            id="two names of one option",
-        ),
         pytest.param(STREAM | {"endingTimestamp": "5"}, InvalidOptionError, ["batch"], id="a stream that ends"),
     ],
 )

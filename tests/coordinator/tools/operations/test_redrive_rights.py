@@ -25,7 +25,7 @@ def test_a_user_without_the_rights_is_told_which_are_missing(guarded: GuardedBro
         redrive.check()
         with pytest.raises(KafkaAccessError, match="a transaction with the id") as error:
             redrive.execute()
-        assert "WRITE and DESCRIBE on the transactional id" in error.value.remedy
+        assert "WRITE and DESCRIBE on that transactional id" in error.value.remedy
         guarded.grant(ResourceType.TRANSACTIONAL_ID, redrive._wanted.transactional_id, ACLOperation.WRITE)
         guarded.grant(ResourceType.TOPIC, dead, ACLOperation.READ)
         guarded.grant(ResourceType.GROUP, redrive._wanted.kafka_group, ACLOperation.READ)
