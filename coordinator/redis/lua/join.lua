@@ -126,6 +126,8 @@ if reordered then
   redis.call('HSET', META, 'ordering', A.ordering, 'nonce', A.next_nonce, 'epochs', '0')
   event(K.events, 'ordering', 'ordering is ' .. A.ordering .. ' from now on; every lane epoch is void')
 end
+if gone or refiltered or reordered then grant_no_grace() end
+grant_grace(K.leases)  -- before it counts who is there
 remember_times(not recovering() and is_alone())
 if A.joined_nonce ~= '' then hear(call.member) end
 if refiltered then redis.call('HSET', META, 'filter', A.filter) end
@@ -134,6 +136,5 @@ local application = redis.call('HGET', K.member, 'application')
 event(K.events, 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)
 local unread = unread_text(claims)
 if unread ~= '' then event(K.events, 'unread', 'no pinned member reads ' .. unread) end
-if gone or refiltered or reordered then grant_no_grace() end
 renew(K.leases)
 return reply('joined_at', joined_at, 'targets', targets)

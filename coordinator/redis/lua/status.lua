@@ -5,5 +5,5 @@ local bad = lost()
 if bad then return bad end
 recovering()
 local m = redis.call('HMGET', META, 'founding', 'reset_epoch')
-local alive = redis.call('ZCOUNT', K.leases, '(' .. ms(now_ms()), '+inf')
+local alive = #redis.call('ZRANGE', K.leases, '(' .. ms(now_ms()), '+inf', 'BYSCORE')
 return { 'OK', 'founding', m[1], 'reset', m[2], 'topics', redis.call('HGETALL', K.topics), 'alive', alive }

@@ -485,6 +485,11 @@ FAULTS = (
         _DIFFERENT,
     ),
     Fault(
+        "the first member after an outage counts as alone (against rule: settings-that-differ)",
+        (Edit("coordinator/redis/lua/join.lua", "grant_grace(K.leases)  -- before it counts who is there\n", ""),),
+        _DIFFERENT,
+    ),
+    Fault(
         "an earlier life that wakes up at another nonce fences its replacement",
         (Edit("coordinator/redis/lua/join.lua", "and not less(latest, A.joined_at) then", "and false then"),),
         ("tests/coordinator/redis/test_membership.py",),

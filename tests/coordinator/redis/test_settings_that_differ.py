@@ -113,6 +113,16 @@ def test_a_member_that_slept_raises_them_again(world: World) -> None:
     assert group_times(world) == LARGEST
 
 
+def test_they_do_not_go_down_for_the_first_member_that_joins_after_an_outage(world: World) -> None:
+    """All leases have ended, so the others get time to come back, and with it their settings count (rule: outage-grace)."""
+    world.found(p0=5)
+    join(member_of(world, **LARGE), "m-1")
+    join(member_of(world), "m-2")
+    world.now += 9_001
+    join(member_of(world), "m-2")
+    assert group_times(world) == LARGEST
+
+
 def test_they_do_not_go_down_while_the_group_recovers(world: World) -> None:
     """Members of before the loss have no lease yet, and may join again."""
     world.found(p0=5)

@@ -281,7 +281,7 @@ from spark_coop_source.task import slice_reader
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.read import read_slices
 part = Slice(TopicPartition({topic!r}, 0), WHOLE, OffsetRange(0, 1))
-task = SlicePartition((part,), {{"bootstrap_servers": {kafka.bootstrap!r}}}, ("value",), 1000, True)
+task = SlicePartition((part,), {{"bootstrap_servers": {kafka.bootstrap!r}}}, ("value",), True)
 pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**21, resource.RLIM_INFINITY))
 try:
