@@ -26,8 +26,12 @@ _OPTION = "option"
 
 
 def key_of(name: str) -> str:
-    """A user's spelling of a name, as names are compared: their case does not matter."""
-    return name.lower()
+    """A user's spelling of a name, as names are compared: without case, dots and underscores.
+
+    A keyword argument of Python cannot hold a dot. Kafka's own names keep theirs.
+    """
+    lower = name.lower()
+    return lower if lower.startswith("kafka.") else lower.replace(".", "").replace("_", "")
 
 
 @dataclass(frozen=True, slots=True)

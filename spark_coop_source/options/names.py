@@ -1,8 +1,9 @@
-"""Every name of an option, and the error for an unknown name. Knows no values."""
+"""Every name of an option, and the errors for an unknown name and for two spellings of one. Knows no values."""
 
 import difflib
+from collections.abc import Mapping
 
-from coordinator.errors import UnknownOptionError
+from coordinator.errors import ConflictingOptionsError, UnknownOptionError
 from coordinator.values.options import key_of, named
 from spark_coop_source.options.declarations import OPTION_OF
 from spark_coop_source.options.kafka_table import KAFKA_NAMES, REFUSED_FAMILIES
@@ -26,12 +27,23 @@ _MISPLACED = {
 }
 
 
+def by_key(options: Mapping[str, str]) -> dict[str, str]:
+    """The texts by the keys of their names; raises for an unknown name, and for an option that is spelt twice."""
+    found: dict[str, str] = {}
+    for name, text in options.items():
+        check_name(name)
+        if key_of(name) in found:
+            raise ConflictingOptionsError(f"option {named(name)} is set twice, in two spellings", "remove one of them")
+        found[key_of(name)] = text
+    return found
+
+
 def check_name(name: str) -> None:
     """Raise `UnknownOptionError` for a name (any case) that is in no table, suggesting the nearest one."""
     given = key_of(name)
     if given in NAMES or given.startswith(tuple(f"kafka.{family}" for family in REFUSED_FAMILIES)):
         return  # `kafka_arguments` refuses these families by their own remedy
-    remedy = _TABLE if given.startswith("option.") else _MISPLACED.get(given)
+    remedy = _TABLE if name.lower().startswith("option.") else _MISPLACED.get(given)
     if remedy is None:
         near = _nearest(given)
         remedy = f"did you mean {near}" if near else "see docs/options.md for all options"

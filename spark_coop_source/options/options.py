@@ -11,14 +11,13 @@ from dataclasses import replace
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
 from coordinator.errors.quoting import shown
 from coordinator.values.offset_spec import Earliest
-from coordinator.values.options import key_of
 from coordinator.values.ranges import OFFSET_MAX, WHOLE
 from coordinator.values.record_filter import RecordFilter
 from spark_coop_source.options import function_options, group_rules, offset_options
 from spark_coop_source.options.cores import cores
 from spark_coop_source.options.declarations import OPTION_OF, SLOTS_MAX, SUBSCRIPTION, SourceOptions
 from spark_coop_source.options.kafka_options import kafka_arguments
-from spark_coop_source.options.names import check_name
+from spark_coop_source.options.names import by_key
 from spark_coop_source.options.notices import notices
 
 
@@ -26,13 +25,11 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     """The options as one value; raises `ConfigurationError`s.
 
     Args:
-        options: the user's, names in any case, values verbatim.
+        options: the user's, names in any spelling that `key_of` knows, values verbatim.
         streaming: None where it is unknown (`DataSource.schema()`): then only options that are invalid for both a
             stream and a batch are refused.
     """
-    for name in options:
-        check_name(name)
-    texts = {key_of(name): text for name, text in options.items()}
+    texts = by_key(options)
     checked = _completed(_parsed(texts, streaming), texts, streaming)
     _check_rates(checked)
     _check_lease(checked)

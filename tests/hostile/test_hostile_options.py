@@ -71,7 +71,7 @@ def tls(case: str, words: str, remedy: str, **given: str) -> Row:
 NAMES = [
     Row("a name nobody knows", {"frobnicate": "1"}, UNKNOWN, "option frobnicate does not exist", "docs/options.md"),
     Row("a name of Kafka without its prefix", {"client.id": "x"}, UNKNOWN, "client.id", "did you mean kafka.client.id"),
-    Row("a name with an underscore", {"redis_url": "x"}, UNKNOWN, "redis_url", "did you mean redis.url"),
+    Row("a name with an underscore", {"redis_urll": "x"}, UNKNOWN, "redis_urll", "did you mean redis.url"),
     Row("the prefix alone", {"kafka.": "x"}, UNKNOWN, "option kafka. does not exist", "docs/options.md"),
     Row("no name at all", {"": "x"}, UNKNOWN, "option '' does not exist", "docs/options.md"),
     Row(

@@ -15,7 +15,9 @@ _HEAD = """# Options
 <!-- Made by scripts/reference-pages from the option tables of the code. Do not edit. -->
 
 Options of Spark's own Kafka source have Spark's names, such as `startingOffsets`. coop-kafka's own options are in lower
-case, with dots between words, such as `batch.time.budget`. Upper and lower case do not matter when you set an option.
+case, with dots between words, such as `batch.time.budget`. Case, dots and underscores do not matter when you set an
+option: `batchTimeBudget` and `.options(batch_time_budget="10s")` are the same. Names that begin with `kafka.` keep
+their dots.
 An unknown option is an error, which names the nearest option.
 A value has at most 1,000,000 characters, unless its row names another limit; `map.in.read` has no limit.
 An option without effect logs one WARN line when the query starts.

@@ -179,6 +179,16 @@ def test_names_in_lower_case_as_spark_hands_them_on_mean_the_same() -> None:
     assert validate(mixed, streaming=True) == validate(lower, streaming=True)
 
 
+@pytest.mark.parametrize("name", ["batch.time.budget", "batchTimeBudget", "batch_time_budget", "BATCH.TIME_budget"])
+def test_case_dots_and_underscores_of_a_name_do_not_matter(name: str) -> None:
+    assert validate(STREAM | {name: "7s"}, streaming=True).batch_budget_ms == 7_000
+
+
+def test_an_option_in_two_spellings_is_refused() -> None:
+    with pytest.raises(ConflictingOptionsError, match="batch_time_budget is set twice"):
+        validate(STREAM | {"batch.time.budget": "7s", "batch_time_budget": "8s"}, streaming=True)
+
+
 def test_kafka_group_id_is_the_group() -> None:
     options = validate({**BATCH, "redis.url": "redis://h", "kafka.group.id": " a group "}, streaming=True)
     assert options.group == "a group"
