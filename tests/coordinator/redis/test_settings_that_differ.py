@@ -114,7 +114,7 @@ def test_a_member_that_slept_raises_them_again(world: World) -> None:
 
 
 def test_they_do_not_go_down_for_the_first_member_that_joins_after_an_outage(world: World) -> None:
-    """All leases have ended, so the others get time to come back, and with it their settings count (rule: outage-grace)."""
+    """All leases have ended, so the others get time to come back, and their settings count (rule: outage-grace)."""
     world.found(p0=5)
     join(member_of(world, **LARGE), "m-1")
     join(member_of(world), "m-2")
