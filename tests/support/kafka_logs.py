@@ -138,3 +138,16 @@ class Elected(Through):
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         ends = {tp: b.end for tp, b in self.log.bounds(epochs).items()}
         return {tp: min([*self.began.get(tp, [])[epoch:], ends[tp]]) for tp, epoch in epochs.items()}
+
+
+@dataclass
+class Unmirrored(Through):
+    """A real log whose groups somebody else has."""
+
+    def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
+        return {}
+
+    def commit_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
+    ) -> bool:
+        return False

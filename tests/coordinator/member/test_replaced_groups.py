@@ -1,6 +1,5 @@
 """A group that was lost or deleted and then created anew: members of the earlier one end. On real servers."""
 
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -15,21 +14,8 @@ from coordinator.values.key_hash import cuts
 from coordinator.values.offset_spec import Latest
 from coordinator.values.subscription import Assigned, TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
-from kafka_logs import Through
+from kafka_logs import Through, Unmirrored
 from streams import keyed
-
-
-@dataclass
-class Unmirrored(Through):
-    """A real log whose groups somebody else has."""
-
-    def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
-        return {}
-
-    def commit_group_offsets(
-        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
-    ) -> bool:
-        return False
 
 
 @dataclass

@@ -22,7 +22,7 @@ from coordinator.values.offset_spec import Latest
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
-from kafka_logs import Through
+from kafka_logs import Through, Unmirrored
 from recording_listener import RecordingListener
 from streams import eventually, keyed
 
@@ -74,19 +74,6 @@ class TwoRoads(Through):
 
     def close(self) -> None:
         self.groups.close()
-
-
-@dataclass
-class Unmirrored(Through):
-    """A real log whose groups somebody else has."""
-
-    def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
-        return {}
-
-    def commit_group_offsets(
-        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
-    ) -> bool:
-        return False
 
 
 def test_latest_is_not_where_a_group_begins_that_has_lost_its_meta(members: Group, tp: TopicPartition) -> None:

@@ -3,9 +3,7 @@
 On real servers, whole members. Before, partitions that the recovering member did not read began at earliest.
 """
 
-from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import cast
 
 import pytest
@@ -19,26 +17,13 @@ from coordinator.values.offset_spec import Latest
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Assigned, TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, read, records, subscribed
-from kafka_logs import Through
+from kafka_logs import Unmirrored
 from streams import eventually, keyed
 from topics import Record
 
 RETENTION_MS = 60_000
 ASKS_MS = 10_001
 """A member asks so often whether topics without a reader are forgotten."""
-
-
-@dataclass
-class Unmirrored(Through):
-    """A real log whose groups somebody else has."""
-
-    def group_offsets(self, group: str, *, patient: bool = True) -> dict[TopicPartition, tuple[int, str]]:
-        return {}
-
-    def commit_group_offsets(
-        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
-    ) -> bool:
-        return False
 
 
 @pytest.fixture
