@@ -22,7 +22,7 @@ from streams import eventually
 
 ON_EACH_SERVER = True
 
-
+SURVIVES = 30_000
 LOWER, UPPER = cuts(2)
 
 
@@ -79,7 +79,7 @@ def test_available_now_reads_a_lane_that_an_operator_has_just_released(members: 
 
 def test_the_slices_of_a_lost_member_are_all_read_in_the_next_batch(members: Group, tp: TopicPartition) -> None:
     nothing = StreamOffset(members.name)
-    one, two = (members.service(subscribed(tp)) for _ in range(2))
+    one, two = members.service(subscribed(tp)), members.service(subscribed(tp), session_ms=SURVIVES)
     one.first_positions()
     hang(one, batch(one, nothing))
     end = until_planned(two, nothing, lambda end: any(end.slices))
@@ -95,7 +95,8 @@ def test_a_record_that_never_ends_holds_up_some_members_and_is_parked(
     members: Group, tp: TopicPartition, run: Run
 ) -> None:
     nothing = StreamOffset(members.name)
-    one, two, three, four = (members.service(subscribed(tp)) for _ in range(4))
+    one, two, three = (members.service(subscribed(tp)) for _ in range(3))
+    four = members.service(subscribed(tp), session_ms=SURVIVES)
     one.first_positions()
     whole = batch(one, nothing)
     hung = whole.slices[0].hashes
