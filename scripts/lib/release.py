@@ -72,7 +72,9 @@ def of_urls(metadata: str) -> Finding:
     """The metadata of the wheel names the project's addresses."""
     urls = message_from_string(metadata).get_all("Project-URL") or []
     missing = [label for label in URLS if not any(url.startswith(f"{label},") for url in urls)]
-    return Finding("addresses", not missing, f"add {', '.join(missing)} to project_urls" if missing else ", ".join(URLS))
+    return Finding(
+        "addresses", not missing, f"add {', '.join(missing)} to project_urls" if missing else ", ".join(URLS)
+    )
 
 
 def of_bill(bill: str, wanted: Iterable[str]) -> Finding:
@@ -171,8 +173,8 @@ def main() -> int:
     """0 if the checkout could be released."""
     parser = argparse.ArgumentParser(
         prog="scripts/release",
-        description="Checks version, changelog, licence, addresses, wheel, sdist and bill of materials, and installs both"
-        " archives on each supported Python of this machine. Uploads nothing.",
+        description="Checks version, changelog, licence, addresses, wheel, sdist and bill of materials, and installs"
+        " both archives on each supported Python of this machine. Uploads nothing.",
     )
     parser.add_argument("--check", action="store_true", required=True, help="check, and build into build/release")
     parser.parse_args()

@@ -15,20 +15,20 @@ from topics import Kafka, Record
 JOB = """
 import sys
 from pyspark.sql import SparkSession
-from spark_coop_source import OnError, map_in_read
+from spark_coop_source import OnError, map_keys
 
 
-def work(key, batch):
+def work(key, records):
     if key == b"bad":
         raise ValueError("no such order")
-    return batch.select(["key"])
+    return records.arrow.select(["key"])
 
 
 bootstrap, redis_url, topic, folder = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
 options = {"kafka.bootstrap.servers": bootstrap, "redis.url": redis_url, "subscribe": topic, "group": topic, "slots": 2}
 options |= {"startingOffsets": "earliest", "maxOffsetsPerTrigger": 20, "kafka.session.timeout.ms": 1}
-options |= map_in_read(work, schema="key binary", per_key=True, on_error=OnError(attempts=1, then="skip"))
+options |= map_keys(work, "key binary", on_error=OnError(attempts=1, then="skip"))
 rows = spark.readStream.format("coop-kafka").options(**options).load()
 writer = rows.writeStream.format("noop").option("checkpointLocation", folder)
 query = writer.trigger(availableNow=True).start()

@@ -11,13 +11,13 @@ from bench.world import World
 from drivers import slow_job
 from drivers.driver import JOB, Driver
 from drivers.fleet import Fleet
-from spark_coop_source import map_in_read
+from spark_coop_source import map_keys
 from topics import Record
 
 RECORDS, FEW, KEYS, MS = 24_000, 6_000, 1_700, 4
 SLOTS, HAND_OVER_S, MORE_BATCHES = 2, 5, 3
 
-_IN_THE_READ = {**map_in_read(wait_4_ms, schema=PASSED, per_key=True)}
+_IN_THE_READ = {**map_keys(wait_4_ms, PASSED)}
 _BEHIND = {slow_job.WORK: str(MS)}
 
 SETTINGS = {"default options": (45, 10), "a session of 5 s, a budget of 2 s": (5, 2)}
