@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spark_coop_source.errors_in_spark import error_of as error_of
     from spark_coop_source.function.on_error import FailedRecord as FailedRecord
     from spark_coop_source.function.on_error import OnError as OnError
-    from spark_coop_source.function.rows import Records as Records
+    from spark_coop_source.function.rows import KeyRecords as KeyRecords
     from spark_coop_source.functions import map_batches as map_batches
     from spark_coop_source.functions import map_keys as map_keys
     from spark_coop_source.functions import map_records as map_records
@@ -43,8 +43,8 @@ _PLACES = {
     "Assignor": "coordinator.assignment.assignors.assignor:Assignor",
     "CommitApi": "coordinator.commits.commit_api:CommitApi",
     "CoopKafkaDataSource": "spark_coop_source.source:CoopKafkaDataSource",
-    "GroupCommits": "coordinator.commits.group_commits:GroupCommits",
     "FailedRecord": "spark_coop_source.function.on_error:FailedRecord",
+    "GroupCommits": "coordinator.commits.group_commits:GroupCommits",
     "Grouped": "coordinator.assignment.assignors.grouped:Grouped",
     "HashRange": "coordinator.values.ranges:HashRange",
     "OffsetRange": "coordinator.values.ranges:OffsetRange",
@@ -54,12 +54,12 @@ _PLACES = {
     "ProgressListener": "spark_coop_source.metrics.listener:ProgressListener",
     "ProgressMetrics": "spark_coop_source.metrics.prometheus:ProgressMetrics",
     "QueryProgress": "spark_coop_source.metrics.query_progress:QueryProgress",
-    "Records": "spark_coop_source.function.rows:Records",
     "Subscriber": "coordinator.assignment.assignors.assignor:Subscriber",
     "TopicPartition": "coordinator.values.subscription:TopicPartition",
     "audit": "spark_coop_source.sink_audit:audit",
     "error_of": "spark_coop_source.errors_in_spark:error_of",
     "errors": "coordinator.errors",
+    "KeyRecords": "spark_coop_source.function.rows:KeyRecords",
     "map_batches": "spark_coop_source.functions:map_batches",
     "map_keys": "spark_coop_source.functions:map_keys",
     "map_records": "spark_coop_source.functions:map_records",

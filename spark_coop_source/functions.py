@@ -61,7 +61,7 @@ def map_keys(
 ) -> dict[str, str]:
     """The options that call `function(key, records)` for a key and some of its records, in the task that reads them.
 
-    `records` is a sequence of `Row`s in offset order (`Records`); `records.arrow` has them as an Arrow record batch.
+    `records` is a sequence of `Row`s in offset order (`KeyRecords`); `records.arrow` has them as an Arrow record batch.
     The function returns rows as that of `map_records` does, or an Arrow record batch. If it knows which record fails,
     it raises `FailedRecord`. All else is as in `map_records`.
     """

@@ -21,7 +21,7 @@ from coordinator.redis.operator import OperatorVerbs
 from drivers.driver import Driver
 from drivers.fleet import Feeding, Fleet
 from spark_coop_source import OnError, map_keys
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 
 FEEDING = Feeding(keys=997, every_keyless=1_000_000)
 """A prime number of keys: bad records, at equal distances, are of many keys."""
@@ -48,7 +48,7 @@ def options(then: str, folder: Path, dead_letters: str) -> dict[str, str]:
 def _failing(folder: Path) -> Callable[..., Any]:
     """The function: local, so that it travels by value. Files count the first two attempts on each flaky record."""
 
-    async def work(key: bytes | None, records: Records) -> pa.RecordBatch:
+    async def work(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
         mended = (folder / "mended").exists()
         for number in map(int, records.arrow.column("value").to_pylist()):
             if number % 2_000 == 250 and not mended:

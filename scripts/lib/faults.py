@@ -24,7 +24,7 @@ import servers
 import temporary
 from drivers.fleet import Feeding, Fleet
 from spark_coop_source import OnError, map_keys
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from topics import Kafka, Record
 
 KEY = b"key-7"
@@ -162,7 +162,7 @@ FAULTS = (
 def _function(kind: str) -> Callable[..., Any]:
     """A function that does nothing but on one key: local, so that it travels by value."""
 
-    def work(key: bytes | None, records: Records) -> pa.RecordBatch:
+    def work(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
         if key == b"key-7":
             if kind == "fails":
                 raise ValueError("no such account")

@@ -28,7 +28,7 @@ from coordinator.tools.operations.plane import Plane, plane
 from coordinator.values.key_hash import hash_key
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source import map_keys
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from topics import Kafka, Record
 
 PICTURE = ROOT / "docs" / "lanes.svg"
@@ -40,7 +40,7 @@ _MOST_LANES = 32  # more are stripes
 _AHEAD = 1.4  # each other lane must be at least this many times as far as the last lane
 
 
-def waited(key: bytes | None, records: Records) -> pa.RecordBatch:
+def waited(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """The work: wait as many microseconds for each record as its value."""
     for value in records.arrow.column("value").to_pylist():
         time.sleep(int(value) / 1_000_000)

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from coordinator.errors import EnvironmentMismatchError, FunctionFailedError
 from spark_coop_source.function.attempts import RAISED, EndsAt
 from spark_coop_source.function.on_error import FailedRecord
-from spark_coop_source.function.rows import Records, UnfitRowsError, arrow_of, dicts_of, fits
+from spark_coop_source.function.rows import KeyRecords, UnfitRowsError, arrow_of, dicts_of, fits
 from spark_coop_source.function.slice_batches import SliceBatch
 from spark_coop_source.function.user_function import (
     IMPORT_REMEDY,
@@ -28,7 +28,7 @@ from spark_coop_source.function.user_function import (
     loaded,
 )
 
-Rows = list[Mapping[str, Any]]
+_Rows = list[Mapping[str, Any]]
 """What a function has made of one record."""
 
 _NOT_LOADED = "the function inside the read cannot be loaded where a task runs"
@@ -75,11 +75,11 @@ class FunctionCall:
 
         Raises the function's exceptions, `FunctionFailedError`, or `EndsAt` if the work ended before a known record.
         """
-        records = Records(self._shown(batch))
+        records = KeyRecords(self._shown(batch))
         if not self._each:
             with self._said(batch):
                 return self._made(self.function(batch.key, records), batch)
-        done = list[Rows]()
+        done = list[_Rows]()
         for record in records:
             self._goes_on(done, batch)
             with self._at(done, batch):
@@ -88,11 +88,11 @@ class FunctionCall:
 
     async def on_key_async(self, batch: SliceBatch) -> pa.RecordBatch | None:
         """The same of a coroutine function. `TimeoutError`: a call took longer than its timeout."""
-        records = Records(self._shown(batch))
+        records = KeyRecords(self._shown(batch))
         if not self._each:
             with self._said(batch):
                 return self._made(await self._awaited(batch.key, records), batch)
-        done = list[Rows]()
+        done = list[_Rows]()
         for record in records:
             self._goes_on(done, batch)
             with self._at(done, batch):
@@ -111,7 +111,7 @@ class FunctionCall:
                 raise TimeoutError(f"no result within {limit_ms} ms") from None
             raise
 
-    def _goes_on(self, done: "list[Rows]", batch: SliceBatch) -> None:
+    def _goes_on(self, done: "list[_Rows]", batch: SliceBatch) -> None:
         """At least one record is done; then the time of the task may be over."""
         if done and self._over():
             raise EndsAt(len(done), self._joined(done, batch), None)
@@ -130,7 +130,7 @@ class FunctionCall:
             raise EndsAt(number, before, failed.error) from None
 
     @contextmanager
-    def _at(self, done: "list[Rows]", batch: SliceBatch) -> Iterator[None]:
+    def _at(self, done: "list[_Rows]", batch: SliceBatch) -> Iterator[None]:
         """If the call of the next record fails, the rows of those before it are kept."""
         try:
             yield
@@ -142,7 +142,7 @@ class FunctionCall:
         except RAISED as error:
             raise EndsAt(len(done), self._joined(done, batch), error) from None
 
-    def _joined(self, done: "list[Rows]", batch: SliceBatch) -> pa.RecordBatch | None:
+    def _joined(self, done: "list[_Rows]", batch: SliceBatch) -> pa.RecordBatch | None:
         """The rows of several records. If they do not fit the schema, `EndsAt` the first record whose rows do not."""
         rows = list(chain.from_iterable(done))
         try:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 
 
-class Records(Sequence[Row]):
+class KeyRecords(Sequence[Row]):
     """Records of one key, in offset order: a sequence of rows. `arrow` has the same as an Arrow record batch."""
 
     def __init__(self, arrow: pa.RecordBatch) -> None:

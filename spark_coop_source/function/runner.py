@@ -82,6 +82,20 @@ def run(
         EnvironmentMismatchError: this process cannot load the function.
     """
     call = FunctionCall.of(function, hidden, lambda: ending is not None and ending.over)
+    yield from run_call(call, function, batches, slices, listener, by_record, ending, dead_letters)
+
+
+def run_call(
+    call: FunctionCall,
+    function: UserFunction,
+    batches: Iterator[pa.RecordBatch],
+    slices: Tables,
+    listener: Listener = SILENT,
+    by_record: bool = False,
+    ending: CallEnding | None = None,
+    dead_letters: DeadLetterWriter | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The same for a function that is loaded already."""
     cut = _cut_of(function, by_record=by_record, whole=ending is None)
     cuts = _cuts(batches, cut, slices, ending, listener)
     if not function.per_key:

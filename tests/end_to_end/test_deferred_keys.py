@@ -16,7 +16,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.poison import RedisPoison
 from coordinator.values.key_hash import hash_key
 from spark_coop_source import OnError, map_keys
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from streams import Stream
 from topics import Kafka, Record
 
@@ -36,7 +36,7 @@ def shop(folder: Path) -> Callable[..., Any]:
     Local, so that it travels by value.
     """
 
-    def work(key: bytes | None, records: Records) -> pa.RecordBatch:
+    def work(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
         for value, offset in zip(
             records.arrow.column("value").to_pylist(), records.arrow.column("offset").to_pylist(), strict=True
         ):

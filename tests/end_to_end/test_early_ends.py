@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from spark_coop_source import map_batches, map_keys
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from streams import DEADLINE_S, Stream, keyed, sent, stable, state
 from topics import Record
 from verdict import judge, require_good
@@ -23,7 +23,7 @@ MOST_ROWS = 2 * SLOTS * BUDGET_MS / RECORD_MS  # however slow the machine is: a 
 def functions() -> tuple[Callable[[bytes | None, pa.RecordBatch], pa.RecordBatch], Callable[[Any], Iterator[Any]]]:
     """Ten milliseconds for each record, of one key and of all. Local, so that workers need not import them."""
 
-    def on_each(key: bytes | None, batch: Records) -> pa.RecordBatch:
+    def on_each(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
         time.sleep(RECORD_MS / 1_000 * len(batch))
         return batch.arrow.select(["key", "value", "offset", "partition"])
 
@@ -62,7 +62,7 @@ def test_batches_keep_the_budget_from_the_first_one_on(stream: Stream, form: Map
 def test_a_rare_record_costs_its_own_time_and_no_more(stream: Stream, kafka: Any) -> None:
     """One record takes five seconds; the batch with it lasts no longer, and no other key waits for it twice."""
 
-    def work(key: bytes | None, batch: Records) -> pa.RecordBatch:
+    def work(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
         time.sleep(5 * batch.arrow.column("value").to_pylist().count(b"dear"))
         return batch.arrow.select(["key", "value", "offset", "partition"])
 

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_coop_source import OnError, map_keys
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from streams import Stream
 from topics import Kafka, Record
 
@@ -40,7 +40,7 @@ def shop(folder: Path) -> tuple[type[Exception], Callable[..., Any], Callable[..
     class ShopError(Exception):
         """Of the job."""
 
-    def work(key: bytes | None, records: Records) -> pa.RecordBatch:
+    def work(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
         for value, offset in zip(
             records.arrow.column("value").to_pylist(), records.arrow.column("offset").to_pylist(), strict=True
         ):
@@ -52,7 +52,7 @@ def shop(folder: Path) -> tuple[type[Exception], Callable[..., Any], Callable[..
                 raise ShopError(f"no customer at {offset}")
         return records.arrow.select(["key", "value", "offset", "partition"])
 
-    async def work_async(key: bytes | None, records: Records) -> pa.RecordBatch:
+    async def work_async(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
         if b"bad" in records.arrow.column("value").to_pylist():
             await asyncio.sleep(1_000)
         return work(key, records)

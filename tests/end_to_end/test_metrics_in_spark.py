@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from pages.metrics import PROGRESS
 from spark_coop_source import OnError, map_keys
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.metrics.listener import ProgressListener
 from spark_coop_source.metrics.prometheus import FAMILIES, PREFIX, ProgressMetrics
 from spark_coop_source.metrics.query_progress import QueryProgress, of_progress
@@ -53,7 +53,7 @@ def watcher(spark: SparkSession) -> Iterator[Watcher]:
 def test_every_field_of_a_query_is_explained_and_becomes_a_value_and_a_metric(
     kafka: Kafka, stream: Stream, watcher: Watcher
 ) -> None:
-    def work(key: bytes | None, batch: Records) -> pa.RecordBatch:
+    def work(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
         if key == b"key-7":
             raise ValueError("no such order")
         return batch.arrow.select(["key"])

@@ -19,7 +19,7 @@ from coordinator.values.key_hash import cuts, hash_key
 from coordinator.values.ranges import HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source import map_keys
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from streams import DEADLINE_S, Stream, keyed
 from topics import Kafka, Record
 
@@ -65,7 +65,7 @@ def test_offsets_behind_the_latest_are_those_of_sparks_own_source(
 def test_the_lane_of_a_slow_key_is_named_with_the_budget_and_the_cost_of_a_record(
     kafka: Kafka, stream: Stream, sources: Sources
 ) -> None:
-    def wait(key: bytes | None, batch: Records) -> pa.RecordBatch:
+    def wait(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
         time.sleep(0.1 * len(batch) if key == b"slow" else 0)
         return batch.arrow.select(["key"])
 

@@ -17,7 +17,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from log_fixtures import task, whole
 from spark_coop_source import map_batches, map_keys
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.function.user_function import UserFunction, as_text
 from spark_coop_source.task.read import read_slices
 from streams import Stream, keyed
@@ -42,7 +42,7 @@ def of_batches() -> Any:
 
 
 def of_keys() -> Any:
-    def upper(key: bytes | None, batch: Records) -> pa.RecordBatch:
+    def upper(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
         texts = [value.decode().upper() for value in batch.arrow.column("value").to_pylist()]
         return pa.RecordBatch.from_pydict(
             {"key": [key] * len(batch), "offset": batch.arrow.column("offset"), "upper": texts}
@@ -102,7 +102,7 @@ def test_an_error_of_the_function_reaches_the_user_of_spark(spark: SparkSession,
     kafka.produce(topic, records(20))
     options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "slots": "1"}
 
-    def fails(key: bytes | None, batch: Records) -> None:
+    def fails(key: bytes | None, batch: KeyRecords) -> None:
         raise KeyError("no such customer")
 
     rows = spark.read.format("coop-kafka").options(**options, **map_keys(fails, "key binary"))
@@ -161,7 +161,7 @@ def test_waiting_work_on_many_keys_takes_little_more_than_its_share(kafka: Kafka
 
     waiting: list[bytes | None] = []
 
-    def wait(key: bytes | None, batch: Records) -> pa.RecordBatch:
+    def wait(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
         waiting.append(key)
         together = len(waiting)
         time.sleep(0.002 * len(batch))

@@ -71,18 +71,17 @@ def test_spark_finds_the_same_source() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_import_public_names_only(page: Path) -> None:
-    assert {*IMPORT.findall(page.read_text())} <= {"spark_coop_source"}
+    assert {*IMPORT.findall(page.read_text())} <= {"spark_coop_source", "spark_coop_source.testing"}
 
 
 TYPED = """
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from spark_coop_source import CommitApi, FailedRecord, OffsetRange, OnError, Records, TopicPartition, errors, map_keys
-from spark_coop_source.function.rows import Records
+from spark_coop_source import CommitApi, KeyRecords, OffsetRange, OnError, TopicPartition, errors, map_batches, map_keys
 
 
-def enrich(key: bytes | None, records: Records) -> pa.RecordBatch | None:
-    return records
+def enrich(key: bytes | None, records: KeyRecords) -> pa.RecordBatch | None:
+    return records.arrow
 
 
 dead = OnError(attempts=5, then="park")

@@ -19,7 +19,7 @@ from log_fixtures import lane, task, whole
 from spark_coop_source.driver.reader_process import GroupSession
 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
 from spark_coop_source.driver.task_server import TaskServer
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.function.user_function import UserFunction, as_text
 from spark_coop_source.options.options import validate
 from spark_coop_source.task.partition import SlicePartition
@@ -58,7 +58,7 @@ def finished(receiver: TaskServer, count: int) -> list[SliceCost]:
     return sorted(found.values(), key=lambda cost: cost.slice)
 
 
-def of_key(key: bytes | None, records: Records) -> None:
+def of_key(key: bytes | None, records: KeyRecords) -> None:
     if key == b"slow":
         time.sleep(SLOW_MS / 1000)
 
@@ -95,7 +95,7 @@ def test_the_cost_of_a_slow_key_is_that_of_its_slice(
 
 
 def test_slices_that_began_and_did_not_finish_are_known(kafka: Kafka, topic: str, receiver: TaskServer) -> None:
-    def fails(key: bytes | None, records: Records) -> None:
+    def fails(key: bytes | None, records: KeyRecords) -> None:
         if key == b"slow":
             raise TimeoutError
 
@@ -118,7 +118,7 @@ def test_slices_that_began_and_did_not_finish_are_known(kafka: Kafka, topic: str
 def test_in_a_trial_the_record_that_does_not_end_is_known(
     kafka: Kafka, topic: str, receiver: TaskServer, concurrency: int
 ) -> None:
-    def fails(key: bytes | None, records: Records) -> None:
+    def fails(key: bytes | None, records: KeyRecords) -> None:
         if key == b"slow":
             raise TimeoutError
 

@@ -25,7 +25,7 @@ from spark_coop_source.function.decisions import Decisions
 from spark_coop_source.function.error_policy import ErrorPolicy, Then
 from spark_coop_source.function.keyed_work import Again, NextRecord
 from spark_coop_source.function.on_error import FailedRecord
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.function.runner import run
 from spark_coop_source.function.slice_batches import SliceBatch, tables
 from spark_coop_source.function.user_function import UserFunction, as_text
@@ -227,7 +227,7 @@ TRIES: Counter[int] = Counter()
 CALLED: dict[bytes | None, list[int]] = defaultdict(list)
 
 
-def work(key: bytes | None, records: Records) -> pa.RecordBatch:
+def work(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """Fails as `FAILS` says, and notes the order of its calls. By name, so that a test can set it."""
     offsets = records.arrow.column("offset").to_pylist()
     CALLED[key].append(offsets[0])
@@ -238,7 +238,7 @@ def work(key: bytes | None, records: Records) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"key": pa.array([key] * len(offsets), pa.binary()), "offset": offsets})
 
 
-async def work_async(key: bytes | None, records: Records) -> pa.RecordBatch:
+async def work_async(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     await asyncio.sleep(0)
     return work(key, records)
 
@@ -256,7 +256,7 @@ async def work_record_async(record: Row) -> dict[str, object]:
     return work_record(record)
 
 
-def work_named(key: bytes | None, records: Records) -> list[dict[str, object]]:
+def work_named(key: bytes | None, records: KeyRecords) -> list[dict[str, object]]:
     """It says which record fails."""
     rows = list[dict[str, object]]()
     for number, record in enumerate(records):
@@ -442,7 +442,7 @@ def test_of_records_that_fail_no_other_record_is_called_again() -> None:
     assert sum(map(len, CALLED.values())) == 1_010, "one call for each record, and one more for each that failed"
 
 
-async def hangs_on_b(key: bytes | None, records: Records) -> pa.RecordBatch:
+async def hangs_on_b(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     if key == b"b":
         await asyncio.sleep(1_000)
     return work(key, records)
@@ -459,7 +459,7 @@ def test_a_call_that_takes_too_long_is_cancelled_and_has_failed(concurrency: int
     assert letters.sent == [(offset, "TimeoutError", "no result within 50 ms", 2) for offset in (1, 2)]
 
 
-def misfit(key: bytes | None, records: Records) -> pa.RecordBatch:
+def misfit(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"key": [key]}) if key == b"b" else work(key, records)
 
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from pyspark.sql import Row
 
 from arrow_records import batch
-from spark_coop_source.function.rows import Records, UnfitRowsError, arrow_of, dicts_of, fits
+from spark_coop_source.function.rows import KeyRecords, UnfitRowsError, arrow_of, dicts_of, fits
 
 SCHEMA = pa.schema([pa.field("key", pa.binary()), pa.field("n", pa.int64(), nullable=False)])
 
 
 def test_records_are_a_sequence_of_rows_in_offset_order() -> None:
     arrow = batch([b"a", b"b", None], first=5)
-    records = Records(arrow)
+    records = KeyRecords(arrow)
     assert len(records) == 3
     assert [record.offset for record in records] == [5, 6, 7]
     assert (records[1].key, records[-1].key, records[1]["offset"]) == (b"b", None, 6)
@@ -54,7 +54,9 @@ def test_a_function_returns_none_one_or_several_rows(made: object, rows: list[di
         pytest.param([1], "a value of type int as a row", id="numbers"),
         pytest.param((b"a", 1), "a value of type bytes as a row", id="a plain tuple"),
         pytest.param(
-            [Row(1, 2)], "a value of type Row as a row, not a dict or a Row with names", id="a row of no names"
+            [Row(1, 2)],  # type: ignore[call-overload]
+            "a value of type Row as a row, not a dict or a Row with names",
+            id="a row of no names",
         ),
     ],
 )

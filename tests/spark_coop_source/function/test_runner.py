@@ -19,7 +19,7 @@ from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.function import runner as function_runner
 from spark_coop_source.function.attempts import DoneRecords
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.function.runner import MOST_WAITING, Listener, early_window, run
 from spark_coop_source.function.slice_batches import SliceBatch, tables
 from spark_coop_source.function.user_function import UserFunction, as_text
@@ -73,11 +73,11 @@ def each(batches: Batches) -> Batches:
     return map(counted, batches)
 
 
-def of_key(key: bytes | None, batch: Records) -> pa.RecordBatch | None:
+def of_key(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch | None:
     return None if key == b"none" else pa.RecordBatch.from_pydict({"key": [key], "n": [len(batch)]})
 
 
-async def of_key_async(key: bytes | None, batch: Records) -> pa.RecordBatch | None:
+async def of_key_async(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch | None:
     await asyncio.sleep(0)
     return of_key(key, batch)
 
@@ -220,12 +220,12 @@ def fails_on_b(batches: Batches) -> Batches:
 OF_B = f"(key hash {hash_record(b'b', 0):016x})"
 
 
-def key_fails(key: bytes | None, batch: Records) -> None:
+def key_fails(key: bytes | None, batch: KeyRecords) -> None:
     if key == b"b":
         raise KeyError("no such customer")
 
 
-async def key_fails_async(key: bytes | None, batch: Records) -> None:
+async def key_fails_async(key: bytes | None, batch: KeyRecords) -> None:
     await asyncio.sleep(0)
     if key == b"b":
         raise KeyError("no such customer")
@@ -262,11 +262,11 @@ def leaves(batches: Batches) -> Batches:
     yield from ()
 
 
-def key_leaves(key: bytes | None, batch: Records) -> None:
+def key_leaves(key: bytes | None, batch: KeyRecords) -> None:
     sys.exit("no more today")
 
 
-async def key_leaves_async(key: bytes | None, batch: Records) -> None:
+async def key_leaves_async(key: bytes | None, batch: KeyRecords) -> None:
     sys.exit("no more today")
 
 

@@ -17,7 +17,7 @@ from coordinator.values.key_hash import cuts, hash_record
 from coordinator.values.ranges import OffsetRange
 from log_fixtures import lane, task, whole
 from spark_coop_source.arrow_output.schema import PLAIN
-from spark_coop_source.function.rows import Records
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.function.slice_batches import SliceTable, by_key, by_slice
 from spark_coop_source.function.user_function import UserFunction, as_text
 from spark_coop_source.select import hashing
@@ -54,7 +54,7 @@ def test_cuts_use_carried_hashes_and_drop_them(cut: object, monkeypatch: pytest.
     assert all(hash_record(key, offset) in each.of.hashes for each in made for key, offset in points([each.records]))
 
 
-def of_key(key: bytes | None, records: Records) -> pa.RecordBatch:
+def of_key(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     assert records.arrow.schema.names == list(PLAIN)
     return records.arrow.select(["key", "offset"])
 
