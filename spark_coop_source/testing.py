@@ -36,7 +36,7 @@ from spark_coop_source.task.ending import TaskEnds
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """A record that was not made into rows: its offset, the class and text of its last error, and the attempts on it."""
+    """A record without rows: its offset, the class and text of its last error, and the number of attempts on it."""
 
     offset: int
     error: str
@@ -75,7 +75,7 @@ def run_records(
 ) -> Outcome:
     """What `map_records` with these arguments makes of some records.
 
-    `records` come in offset order. Each has `key` and `value`, and perhaps other columns of Kafka's. A schema in DDL needs
+    `records` come in offset order. Each has `key` and `value`, perhaps other columns of Kafka's too. A DDL schema needs
     a Spark session, a StructType does not.
 
     Raises `FunctionFailedError` where the query would fail, and the errors of `map_records`.
