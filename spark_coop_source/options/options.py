@@ -76,7 +76,7 @@ def _completed(parsed: SourceOptions, texts: Mapping[str, str], streaming: bool 
         else min(parsed.heartbeat_ms, parsed.session_ms // 3),
         filter=_filter(parsed),
         function_on_error=policy and replace(policy, group=group or ""),
-        notices=notices(texts, parsed.starting, parsed.ending, batch=batch),
+        notices=notices(texts, parsed, batch=batch),
     )
 
 
