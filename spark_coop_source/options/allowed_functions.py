@@ -1,6 +1,6 @@
 """Checks whether the administrator of the driver's host allows a function inside the read.
 
-A user who writes a query's options can name or pickle a function, and so run code. `COOP_KAFKA_FUNCTIONS` limits that
+A user who writes a query's options can name or pickle a function, and so run code. `COOP_FUNCTIONS` limits that
 to functions of some modules. The driver reads it from its environment, which no option can change. Driver side.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from coordinator.errors import FunctionNotAllowedError
 from spark_coop_source.function.user_function import is_name, loaded
 
-VARIABLE = "COOP_KAFKA_FUNCTIONS"
+VARIABLE = "COOP_FUNCTIONS"
 """Names of modules and packages, separated by commas. Empty, it allows no function; not set, it allows any."""
 
 

@@ -58,7 +58,7 @@ def submit(kafka: Kafka, redis_url: str, tmp_path: Path) -> Submit:
         words = ["--master", "local[2]", "--driver-java-options", java, "--conf", "spark.ui.enabled=false"]
         words += ["--conf", "spark.ui.showConsoleProgress=false"]
         command: list[str | Path] = [Path(os.environ["SPARK_HOME"], "bin", "spark-submit"), *words, job]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("COOP_KAFKA_LOG")}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("COOP_LOG")}
         done = subprocess.run(
             [*command, kafka.bootstrap, redis_url, topic, str(tmp_path / topic)],
             env=environment | variables,
@@ -88,7 +88,7 @@ def test_without_a_configuration_stderr_has_only_warnings_in_their_form(submit: 
 
 
 def test_at_info_each_batch_is_one_line_and_json_has_its_numbers(submit: Submit) -> None:
-    lines, batches_run = submit(COOP_KAFKA_LOG_LEVEL="INFO", COOP_KAFKA_LOG_FORMAT="json")
+    lines, batches_run = submit(COOP_LOG_LEVEL="INFO", COOP_LOG_FORMAT="json")
     found = [json.loads(line) for line in lines]
     assert {*found[0]} == {"ts", "level", "logger", "msg", "context"}
     batches = [line for line in found if line["logger"] == "coordinator.batches"]

@@ -481,12 +481,12 @@ FUNCTIONS = [
     Row(
         "keys at once without keys",
         {"function": "json:loads", "function.schema": "a long", "function.concurrency": "2"},
-        *(CONFLICT, "concurrency is 2", "per_key=True"),
+        *(CONFLICT, "function.concurrency is set, but the function takes batches", "map_records or map_keys"),
     ),
     Row(
         "failures of batches",
         {"function": "builtins:len", "function.schema": "a long", "function.on.error": "{}"},
-        *(CONFLICT, "on_error needs per_key=True", "pass per_key=True"),
+        *(CONFLICT, "function.on.error is set, but the function takes batches", "map_records or map_keys"),
     ),
     bad("a policy of brackets", "function.on.error", "[" * 100_000, "not JSON", "map_records"),
     bad("a policy of lines", "function.on.error", '{"a\\nb":1}', r"unknown parameter 'a\nb'", "map_records"),
@@ -692,7 +692,8 @@ def refusal(row: Row) -> ConfigurationError:
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.case) for row in ROWS])
-def test_a_hostile_option_is_refused_by_name(row: Row) -> None:
+def test_a_hostile_option_is_refused_by_name(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COOP_REDIS", raising=False)
     error = refusal(row)
     assert error.name == row.name
     assert row.words in error.what

@@ -108,7 +108,8 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "The group whose members share the topics, the same as `kafka.group.id`. Required for a stream that is not "
             "standalone. A batch ignores it."),
         "redis_url": Meaning(_STREAM,
-            "The Redis or Valkey with the group's state. Required with `group`. A batch ignores it."),
+            "The Redis or Valkey with the group's state. A batch ignores it.",
+            default="`COOP_REDIS` in the environment of the driver; required with `group`"),
         "slots": Meaning(_BOTH,
             "The number of Spark tasks that this application runs at once.",
             default="the cores that the driver may use"),

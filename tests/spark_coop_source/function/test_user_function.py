@@ -202,13 +202,13 @@ def test_an_administrator_allows_certain_functions(
 ) -> None:
     given = BATCH | {"function": text, "function.schema": "n long"}
     if allowed is None:
-        monkeypatch.delenv("COOP_KAFKA_FUNCTIONS", raising=False)
+        monkeypatch.delenv("COOP_FUNCTIONS", raising=False)
     else:
-        monkeypatch.setenv("COOP_KAFKA_FUNCTIONS", allowed)
+        monkeypatch.setenv("COOP_FUNCTIONS", allowed)
     if not words:
         assert validate(given, streaming=None).function == text
         return
-    with pytest.raises(FunctionNotAllowedError, match="COOP_KAFKA_FUNCTIONS") as caught:
+    with pytest.raises(FunctionNotAllowedError, match="COOP_FUNCTIONS") as caught:
         validate(given, streaming=None)
     assert words in str(caught.value)
 
@@ -216,7 +216,7 @@ def test_an_administrator_allows_certain_functions(
 def test_nothing_of_a_forbidden_function_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "forbidden_module.py").write_text("raise SystemError('it ran')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("COOP_KAFKA_FUNCTIONS", "acme")
+    monkeypatch.setenv("COOP_FUNCTIONS", "acme")
     for text in (pickled("cforbidden_module\nf\n."), "forbidden_module:f"):
         with pytest.raises(FunctionNotAllowedError):
             validate(BATCH | {"function": text, "function.schema": "n long"}, streaming=None)

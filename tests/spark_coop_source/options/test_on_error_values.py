@@ -170,7 +170,7 @@ def test_a_key_can_be_parked_only_where_tasks_may_end_early(options: dict[str, s
     ],
 )
 def test_an_administrator_allows_certain_functions(monkeypatch: pytest.MonkeyPatch, value: str, words: str) -> None:
-    monkeypatch.setenv("COOP_KAFKA_FUNCTIONS", "_operator,operator")
+    monkeypatch.setenv("COOP_FUNCTIONS", "_operator,operator")
     options = BATCH | PER_KEY | {"function.on.error": json.dumps({"retry_on": [value]})}
     if not words:
         assert validate(options, streaming=False).function_on_error

@@ -28,6 +28,21 @@ ASSIGNED = {**BROKER, "assign": '{"orders":[0]}'}
 KEY_RANGES = {**BROKER, "assign": '{"orders":{"0":[[0,9]]}}'}
 
 
+def test_a_group_without_a_url_takes_the_redis_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = {name: value for name, value in STREAM.items() if name != "redis.url"}
+    monkeypatch.setenv("COOP_REDIS", "redis://of-the-environment:6379/1")
+    assert validate(without, streaming=True).redis_url == "redis://of-the-environment:6379/1"
+    assert validate(STREAM, streaming=True).redis_url == STREAM["redis.url"], "the option is stronger"
+    assert validate(without, streaming=False).redis_url is None
+    monkeypatch.setenv("COOP_REDIS", "http://s3cret@nowhere")
+    with pytest.raises(InvalidOptionError, match="the value is that of COOP_REDIS") as caught:
+        validate(without, streaming=True)
+    assert "s3cret" not in str(caught.value)
+    monkeypatch.delenv("COOP_REDIS")
+    with pytest.raises(MissingOptionError, match="or set COOP_REDIS where the driver runs"):
+        validate(without, streaming=True)
+
+
 def stream(**more: str) -> SourceOptions:
     return validate(STREAM | more, streaming=True)
 
