@@ -355,4 +355,4 @@ def _mirror_entries(
     growths, extents = store.positions.growths(), store.positions.extents(topics)
     stable = {tp: o for tp, o in store.positions.stable(topics).items() if tp in partitions}
     known = parsed(extents, status.reset, ids)
-    return entries(stable, status.reset, ids, growths, known, policy.mirrored, founding=status.founding)
+    return entries(stable, status.reset, ids, growths, known, policy.mirrored, status.founding)
