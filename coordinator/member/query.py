@@ -37,6 +37,7 @@ class Steps:
     set_targets: tuple[Step, ...]
     next_offset: tuple[Step, ...]
     tasks: tuple[Step, ...]
+    settle: tuple[Step, ...] = ()  # of a member only
 
 
 class Query:

@@ -102,13 +102,8 @@ def test_a_fact_of_an_older_reset_proves_nothing() -> None:
 
 def test_prove__while_the_group_recovers_a_proven_partition_is_created_at_once() -> None:
     state = refused(Recovering(), replace(LIFE, asserted_at=None), evidence=READ)
-    answers: tuple[Answer, ...] = (
-        (ReadStable(("orders",)), {}),
-        (ReadResetEpoch(), 0),
-        (ReadGroupOffsets(), {}),
-        created(20),
-    )
-    assert decided(prove, state, call(), *answers) == Decision(state)
+    answers: tuple[Answer, ...] = (ReadStable(("orders",)), {}), (ReadResetEpoch(), 0), (ReadGroupOffsets(), {})
+    assert decided(prove, state, call(), *answers) == Decision(state, (created(20)[0],))
 
 
 @pytest.mark.parametrize(
