@@ -46,12 +46,10 @@ from coordinator.member.requests import CheckServer, Heartbeat, ReportWorking, S
 from coordinator.member.state import State
 from coordinator.member.turns import refused
 from coordinator.plan.failing_keys import Records, by_partition, room
-from coordinator.plan.poison import singly
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.lane_lines import LaneReport
 from coordinator.redis.replies import LATER, Leaving
 from coordinator.values import verdicts
 from coordinator.values.subscription import TopicPartition
@@ -157,15 +155,6 @@ class Service(Query):
         self._run(self.steps.settle, start)
 
     # -- for readers ---------------------------------------------------------------------------
-
-    def singly(self, task: Sequence[Slice]) -> bool:
-        """Whether a task of the last planned batch takes and reports records one by one."""
-        return self.state.batch is not None and singly(task, self.state.batch.trials)
-
-    @property
-    def lanes(self) -> LaneReport:
-        """The lanes of the last plan."""
-        return self.state.shown.lanes
 
     def failing_of(self, tasks: Sequence[Sequence[Slice]]) -> tuple[Records, Mapping[TopicPartition, int]]:
         """The known failing records, and how many more keys of each partition one of these tasks may defer."""
