@@ -45,9 +45,9 @@ def copy_cluster_policies(state: State, seen: Seen, call: Call) -> Decision:
     if known.found is None or known.read_ms is None or seen.now_ms - known.read_ms >= READ_MS:
         known = replace(known, read_ms=seen.now_ms, found=seen.of(ReadClusterPolicies()))
     if known.found and (known.found != state.cluster_policies.found or known.copied_at != state.life.nonce):
-        seen.of(CopyPolicies(*known.found))
+        effects = (CopyPolicies(*known.found),)
     if known.found and known.found[0] == UNREADABLE and known.found != state.cluster_policies.found:
-        effects = (Log(f"group {call.setup.settings.group}: {UNREADABLE_TOPIC}. {_CONSEQUENCE}. Remedy: {GRANT}"),)
+        effects += (Log(f"group {call.setup.settings.group}: {UNREADABLE_TOPIC}. {_CONSEQUENCE}. Remedy: {GRANT}"),)
     return Decision(replace(state, cluster_policies=replace(known, copied_at=state.life.nonce)), effects)
 
 
