@@ -46,7 +46,7 @@ class AttemptEnd:
 
     done: tuple[DoneRecords, ...] = ()
     rest: SliceBatch | None = None
-    failed: SliceBatch | None = None  # the first records of the rest: those of the call that failed; None: not begun
+    failed: SliceBatch | None = None  # the first records of the rest: those of the call that failed
     error: BaseException | None = None
 
 
@@ -88,8 +88,7 @@ def calls(batch: SliceBatch, *, again: bool = False, singly: bool = False) -> Ca
         if answer.before is not None:
             done.append(DoneRecords(batch.part(at, at + answer.before), answer.made, answer.ms))
             at += answer.before
-            failed = None if answer.error is None else batch.part(at, at + 1)
-            return AttemptEnd(tuple(done), batch.part(at), failed, answer.error)
+            return AttemptEnd(tuple(done), batch.part(at), batch.part(at, at + 1), answer.error)
         done.append(DoneRecords(batch.part(at, at), None, answer.ms))
         if len(records.records) == 1 or not singly:
             return AttemptEnd(tuple(done), batch.part(at), records, answer.error)

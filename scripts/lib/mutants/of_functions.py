@@ -21,12 +21,6 @@ FAULTS = (
         "",
     ),
     _fault(
-        "a record that ends a call counts as failed when only the time was over",
-        _ATTEMPTS,
-        "failed = None if answer.error is None else batch.part(at, at + 1)",
-        "failed = batch.part(at, at + 1)",
-    ),
-    _fault(
         "rows of the records before the one that fails are lost",
         _CALL,
         "raise EndsAt(len(done), self._joined(done, batch), error) from None",
