@@ -420,8 +420,8 @@ def test_a_task_whose_time_is_over_ends_each_key_behind_what_it_has_made(
     every = dict(enumerate(key for of_batch in keys for key in of_batch))
     below = [offset for offset, key in every.items() if offset < _end(ends, hash_record(key, offset))]
     assert sorted(offset for _, offset in made) == below
-    if call in (work_record, work_record_async):
-        assert len(made) <= over + concurrency + len({key for key in every.values() if key} | {None})
+    if call is work_record and concurrency == 1:
+        assert len(made) <= over + 1, "one more may have begun"
 
 
 def test_a_slow_key_does_not_outlast_the_time_of_the_task_by_more_than_a_record() -> None:
