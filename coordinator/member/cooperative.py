@@ -51,6 +51,7 @@ def look(state: State, seen: Seen, call: Call) -> Decision:
     progress = {tp: Progress((_segment(position, looked.reach[tp]),)) for tp, position in looked.positions.items()}
     acquired = Acquired(looked.reset, looked.topic_ids, {}, progress, {})
     owning = replace(state.owning, acquired=acquired, stale=False, policy=looked.policy, looked_at_ms=looked.now_ms)
+    owning = replace(owning, topics_at_ms=log_view.topics_at_ms(state.log, looked.now_ms, seen))
     return Decision(replace(state, owning=owning, turn=replace(state.turn, fresh=True)))
 
 

@@ -36,6 +36,11 @@ def topics_again(log: LogView, seen: Seen, *, anew: bool = False) -> LogView:
     return replace(log, topics=topics, partitions=partitions, reached=reached, low=low, bounds=bounds)
 
 
+def topics_at_ms(log: LogView, redis_ms: int, seen: Seen) -> int:
+    """When the topics were read, or a little earlier, by Redis TIME; Redis answered this step at `redis_ms`."""
+    return redis_ms - (seen.now_ms - log.asked_ms) if log.asked_ms is not None else redis_ms
+
+
 def see_logs(state: State, seen: Seen, call: Call) -> Decision:
     """Read the ends of all logs, with one request to each broker: the beginnings are as old as the topics.
 

@@ -18,7 +18,7 @@ from coordinator.member.assigning import look_at_group
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.first_positions import place
 from coordinator.member.kinds import Request
-from coordinator.member.log_view import topics_again
+from coordinator.member.log_view import topics_again, topics_at_ms
 from coordinator.member.mirroring import mirror_policy
 from coordinator.member.requests import (
     Acquire,
@@ -132,8 +132,8 @@ def _with_look(state: State, look: Look, seen: Seen) -> State:
     if lost := tuple(g for g in state.owning.growths if g.field not in fields):
         seen.done(RecordGrowths(lost))
     growths = look.growths + lost
-    owning = replace(state.owning, targets=look.targets, growths=growths, looked_at_ms=look.now_ms)
-    owning = replace(owning, policy=look.policy)
+    owning = replace(state.owning, targets=look.targets, growths=growths, policy=look.policy)
+    owning = replace(owning, looked_at_ms=look.now_ms, topics_at_ms=topics_at_ms(state.log, look.now_ms, seen))
     return replace(state, owning=owning)
 
 

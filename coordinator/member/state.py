@@ -37,6 +37,9 @@ from coordinator.values.subscription import Bounds, Topic, TopicPartition
 from coordinator.values.verdicts import Verdict
 
 Offsets = Mapping[TopicPartition, int]
+Ends = tuple[Offsets, Mapping[TopicPartition, str]]
+"""Log ends, and extents as Redis stores them."""
+
 LookedAt = tuple[object, ...]
 """The values of a look that a result was computed from. While they are equal, the result stays."""
 
@@ -178,6 +181,7 @@ class Owning:
     targets: Offsets = field(default_factory=dict)  # AvailableNow's, of all members
     growths: tuple[Growth, ...] = ()  # of the group's topics, as Redis last held them
     looked_at_ms: int = 0  # Redis TIME; 0: before the first look
+    topics_at_ms: int = 0  # Redis TIME, not after the member's look at the topics; 0: before the first look
     forgot_ms: int | None = None  # when it last asked for topics without subscribers
     policy: Policy = NO_POLICY  # as of the last look
 
@@ -276,7 +280,7 @@ class Pace:
 class Shown:
     """The last values shown to people."""
 
-    ends: tuple[str, Request[None]] | None = None  # log ends and leader epochs in Redis, after their nonce
+    ends: tuple[str, Ends] | None = None  # those in Redis, after their nonce
     ends_ms: int | None = None  # when they were stored
     ended: Ended | None = None  # the last batch in the sink
     filtered: int = 0  # records that filters dropped, in all batches in the sink
