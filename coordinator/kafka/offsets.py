@@ -65,6 +65,8 @@ time, since large clusters take longer."""
 LEADER_MS = 1_000
 """The wait for leaders that do not answer at once. Later looks do not wait for them, and take their late answers."""
 
+NO_ANSWER_YET = errors.KafkaTimeoutError("no answer yet")
+
 _NO_IDS = ("None", str(UUID(int=0)))
 """Brokers before 2.8 have no field for a topic id, and newer ones answer zeros until the whole cluster is upgraded."""
 
@@ -157,7 +159,8 @@ def look_up_now(
         known, refused = _parted(answer)
         found[time_ms] |= known
         of_leader = [tp for tp in questions[time_ms] if session.leaders[tp] == leader and tp not in known]
-        missing |= {tp: f"{_address(session, leader)}: {error_text(refused.get(tp, answer))}" for tp in of_leader}
+        why = answer if isinstance(answer, BaseException) else NO_ANSWER_YET  # to the question before this one
+        missing |= {tp: f"{_address(session, leader)}: {error_text(refused.get(tp, why))}" for tp in of_leader}
     for tp in missing:  # another broker may lead it by now
         session.leaders.pop(tp, None)
     return found, missing
@@ -256,15 +259,19 @@ async def _answers_now(
             except (errors.KafkaError, OSError) as error:
                 answers[key] = error
         else:
-            answers[key] = errors.KafkaTimeoutError("no answer yet")
+            answers[key] = NO_ANSWER_YET
         if pending[key].is_done:
             del pending[key]
     return answers
 
 
 def _sent(manager: KafkaConnectionManager, request: Request, leader: int) -> Future:
+    """The answer to come. kafka-python reads which brokers live after a failure, and then not for five minutes."""
     try:
         return manager.send(request, node_id=leader)
+    except errors.UnknownBrokerIdError as error:  # a leader that lives again since then
+        manager.cluster.request_update()
+        return Future().failure(error)
     except (errors.KafkaError, OSError) as error:
         return Future().failure(error)
 

@@ -79,6 +79,24 @@ def test_a_frozen_broker__one_look_waits_a_second_for_it_and_the_next_ones_do_no
     eventually(lambda: tp in log.bounds_now([tp]), "its late answer, or the next one")
 
 
+def test_a_broker_thaws_that_the_cluster_had_taken_for_dead__its_partitions_are_there_once_it_leads_them(
+    three_brokers: ThreeBrokers, log: KafkaLog
+) -> None:
+    """kafka-python reads which brokers there are after each lost connection, and then not for five minutes."""
+    alone = three_brokers.topic_of(2)
+    tp = TopicPartition(alone, 0)
+    assert tp in log.bounds_now([tp])
+    cluster = log._connection.ask("the brokers", lambda session: session.manager.cluster)
+    with three_brokers.frozen(2):
+        eventually(lambda: _leader(log, tp) == -1, "its death")
+        cluster.request_update()
+        eventually(lambda: cluster.broker_metadata(2) is None, "a look without it")
+    eventually(lambda: _leader(log, tp) == 2, "its leadership")
+    led = time.monotonic()
+    eventually(lambda: tp in log.bounds_now([tp]), "an answer")
+    assert time.monotonic() - led < 5
+
+
 def test_an_outage_that_is_too_long_names_partitions_and_brokers(three_brokers: ThreeBrokers) -> None:
     alone = three_brokers.topic_of(2)
     arguments = {"bootstrap_servers": three_brokers.brokers.bootstrap}
@@ -117,6 +135,25 @@ def test_the_coordinator_of_a_group_is_away__its_mirror_costs_a_look_little(
                 log.commit_group_offsets(group, {tp: (2, "")}, patient=False)
         assert tries > 1
         eventually(partial(_committed, log, group, tp, 3), "the mirror works with another coordinator")
+
+
+@pytest.mark.parametrize("away", [ThreeBrokers.killed, ThreeBrokers.frozen])
+def test_a_broker_that_does_not_coordinate_a_group_holds_up_no_question_about_it(
+    three_brokers: ThreeBrokers, log: KafkaLog, away: Callable[..., AbstractContextManager[None]]
+) -> None:
+    group = "beside"
+    log.must_hold_offsets(group)
+    coordinator = three_brokers.leader(TopicPartition("__consumer_offsets", 0))
+    with away(three_brokers, coordinator % 3 + 1):
+        began = time.monotonic()
+        log.must_hold_offsets(group)
+        assert log.group_offsets(group) == {}
+        assert time.monotonic() - began < 5
+
+
+def _leader(log: KafkaLog, tp: TopicPartition) -> int:
+    log.topics(Topics((tp.topic,)))
+    return log.leader(tp)
 
 
 def _committed(log: KafkaLog, group: str, tp: TopicPartition, offset: int) -> bool:
