@@ -56,11 +56,19 @@ NEXT_SERVER_MS = 1_000
 """The wait for the first answer of one of several bootstrap servers: it may be frozen. Each later attempt gets as much
 more. A server that has answered is not frozen: its login has all the time that is left."""
 
-REQUEST_MS = 10_000
-"""The wait for an answer, unless `request_timeout_ms` is set: then the broker is taken for away."""
+REQUEST_MS = 8_000
+"""The wait for an answer, unless `request_timeout_ms` is set: then the broker is taken for away. A line follows,
+so no call waits for 10 s without one."""
 
 BACKOFF_MS = 1_000
 """Longest pause between two attempts to connect. It is Java's default; kafka-python's is 30 s."""
+
+IN_TIME: Mapping[str, object] = {
+    "bootstrap_timeout_ms": BOOTSTRAP_MS,
+    "reconnect_backoff_max_ms": BACKOFF_MS,
+    "request_timeout_ms": REQUEST_MS,
+}
+"""Settings of each client that a member waits for."""
 
 BRIEF_S = 1.0
 """The wait for an answer that is not worth more: of the group in which stable offsets are mirrored."""
@@ -161,9 +169,7 @@ class KafkaConnection:
         if self._session is None:
             # The consumer's settings that an admin client does not have are left out.
             known = {k: v for k, v in client_arguments(self._kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
-            own = {"bootstrap_timeout_ms": BOOTSTRAP_MS, "reconnect_backoff_max_ms": BACKOFF_MS}
-            own |= {"request_timeout_ms": REQUEST_MS, **known}
-            self._session = Session(*open_client(KafkaAdminClient, own))
+            self._session = Session(*open_client(KafkaAdminClient, {**IN_TIME, **known}))
             self._answered_before = True
         return self._session
 

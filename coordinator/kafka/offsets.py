@@ -58,9 +58,9 @@ NO_OFFSET = -1
 CONSUMER = -1
 """The replica id of a client that is not a replica."""
 
-METADATA_MS, LAST_METADATA_MS = 1_000, 10_000
-"""The wait for one broker's metadata. Then another broker is asked, one with a question under way last; it gets more
-time, since large clusters take longer."""
+METADATA_MS, LAST_METADATA_MS, OTHERS = 1_000, 6_000, 2
+"""The wait for one broker's metadata. Then another broker is asked, at most `OTHERS` times, one with a question under
+way last; it gets more time, since large clusters take longer."""
 
 LEADER_MS = 1_000
 """The wait for leaders that do not answer at once. Later looks do not wait for them, and take their late answers."""
@@ -233,7 +233,7 @@ def _by_leader(wanted: Wanted, leaders: Mapping[TopicPartition, int]) -> dict[in
 async def _answer(manager: KafkaConnectionManager, request: Request) -> Response:
     """Runs in kafka-python's thread. Any broker will do, so it asks another one if one does not answer."""
     failure: Exception = errors.MetadataEmptyBrokerList()
-    others = max(0, len(manager.cluster.brokers()) - 1)
+    others = min(OTHERS, max(0, len(manager.cluster.brokers()) - 1))
     for wait_ms in [METADATA_MS] * others + [LAST_METADATA_MS]:
         try:
             return await manager.wait_for(manager.send(request), wait_ms)

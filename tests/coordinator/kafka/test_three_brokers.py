@@ -1,17 +1,23 @@
 """Brokers that die or freeze: what has a leader is answered, the rest waits. Real brokers, without Spark."""
 
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from functools import partial
 
 import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
 
 from coordinator.errors import KafkaUnavailableError
 from coordinator.kafka.connection import BRIEF_S
 from coordinator.kafka.log import KafkaLog
+from coordinator.values.log import Log
+from coordinator.values.offset_spec import Latest
 from coordinator.values.ranges import OffsetRange
-from coordinator.values.subscription import TopicPartition, Topics
+from coordinator.values.subscription import POLICIES, Pattern, TopicPartition, Topics
 from spark_coop_source.fetch.consumers import borrowed
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from streams import eventually
@@ -149,6 +155,84 @@ def test_a_broker_that_does_not_coordinate_a_group_holds_up_no_question_about_it
         log.must_hold_offsets(group)
         assert log.group_offsets(group) == {}
         assert time.monotonic() - began < 5
+
+
+def test_the_broker_of_the_policies_is_frozen__a_read_keeps_the_last_ones_and_costs_little(
+    three_brokers: ThreeBrokers, log: KafkaLog
+) -> None:
+    with closing(KafkaAdminClient(bootstrap_servers=three_brokers.brokers.bootstrap)) as admin:
+        admin.create_topics(
+            [NewTopic(POLICIES, replica_assignments={0: [2]}, topic_configs={"cleanup.policy": "compact"})]
+        )
+        admin.wait_for_topics([POLICIES])
+    log.set_cluster_policies({"accept.range.fetch:orders": "false"})
+    known = log.cluster_policies()
+    with three_brokers.frozen(2):
+        began = time.monotonic()
+        assert log.cluster_policies() == known
+        assert time.monotonic() - began < 3 * BRIEF_S
+    with closing(KafkaAdminClient(bootstrap_servers=three_brokers.brokers.bootstrap)) as admin:
+        admin.delete_topics([POLICIES])
+
+
+TP = TopicPartition("of-every-question", 0)
+QUESTIONS: Mapping[str, Callable[[KafkaLog], object]] = {
+    "topics": lambda log: log.topics(Topics((TP.topic,))),
+    "bounds": lambda log: log.bounds([TP]),
+    "bounds_now": lambda log: log.bounds_now([TP]),
+    "ends_of_epochs": lambda log: log.ends_of_epochs({TP: 0}),
+    "high_watermarks": lambda log: log.high_watermarks([TP]),
+    "high_watermarks_now": lambda log: log.high_watermarks_now([TP]),
+    "resolve": lambda log: log.resolve(Latest(), [TP]),
+    "first_times": lambda log: log.first_times({TP: OffsetRange(0, 1)}),
+    "leader_racks": lambda log: log.leader_racks([TP.topic]),
+    "must_hold_offsets": lambda log: log.must_hold_offsets("any"),
+    "group_offsets": lambda log: log.group_offsets("any"),
+    "commit_group_offsets": lambda log: log.commit_group_offsets("any", {TP: (0, "")}),
+    "delete_group_offsets": lambda log: log.delete_group_offsets("any", [TP]),
+    "cluster_policies": lambda log: log.cluster_policies(),
+}
+"""Every call of Kafka that a member may make."""
+
+
+def test_every_call_of_kafka_is_in_this_list() -> None:
+    assert QUESTIONS.keys() == {name for name in vars(Log) if not name.startswith("_")} - {"close"}
+
+
+@pytest.mark.parametrize("away", [ThreeBrokers.killed, ThreeBrokers.frozen])
+def test_no_call_waits_for_10_s_without_a_line__and_none_without_an_end(
+    three_brokers: ThreeBrokers, away: Callable[..., AbstractContextManager[None]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each asks on a connection that was open before, and in a thread of its own, whose name its lines have."""
+    arguments, ended = {"bootstrap_servers": three_brokers.brokers.bootstrap}, dict[str, tuple[BaseException, float]]()
+    with ExitStack() as opened:
+        logs = {
+            name: opened.enter_context(
+                closing(KafkaLog(arguments, retries=0, retry_interval_ms=200, patience_ms=12_000))
+            )
+            for name in QUESTIONS
+        }
+        for log in logs.values():
+            log.topics(Pattern("^none$"))
+
+        def ask(name: str) -> None:
+            with pytest.raises(KafkaUnavailableError) as raised:
+                list(iter(lambda: QUESTIONS[name](logs[name]), None))
+            ended[name] = raised.value, time.time()
+
+        opened.enter_context(away(three_brokers, 1, 2, 3))
+        began = time.time()
+        with ThreadPoolExecutor(len(QUESTIONS)) as threads:
+            list(threads.map(lambda name: _named(name, ask), QUESTIONS))
+    lines = [(r.threadName, r.created - began) for r in caplog.records if r.name.startswith("coordinator.")]
+    assert {name for name, at in lines if at < 10} >= QUESTIONS.keys(), "a line in time"
+    assert {name: end - began for name, (_, end) in ended.items() if end - began > 30} == {}
+    assert ended.keys() == QUESTIONS.keys(), "each ended by name"
+
+
+def _named(name: str, ask: Callable[[str], None]) -> None:
+    threading.current_thread().name = name
+    ask(name)
 
 
 def _leader(log: KafkaLog, tp: TopicPartition) -> int:
