@@ -35,6 +35,7 @@ def test_a_start_is_refused_by_name(shared: Group, tp: TopicPartition) -> None:
 def test_the_name_of_a_streams_group_is_refused_at_a_start_and_an_import(
     members: Group, tp: TopicPartition, run: Run
 ) -> None:
+    members.log().must_hold_offsets(members.name)  # there is a coordinator from now on
     streams_groups.join(members.kafka, members.name, tp.topic)
     service = members.service(subscribed(tp), Latest())
     with pytest.raises(GroupTypeError, match=f"'{members.name}' is a streams group"):
