@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
 from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadOtherTopics, ReadTopics
-from coordinator.member.state import UNSEEN, LogView, State
+from coordinator.member.state import UNSEEN, LogView, Offsets, State
 from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.leader_epochs import Extents
@@ -60,6 +60,13 @@ def see_logs(state: State, seen: Seen, call: Call) -> Decision:
     if log.beginnings is None and all(found[tp] is not UNSEEN for tp in silent):
         log = replace(log, beginnings={tp: b.beginning for tp, b in found.items()})
     return Decision(replace(state, log=log if found == log.bounds else replace(log, bounds=found)))
+
+
+def begin_run(state: State, ends: Offsets) -> State:
+    """The targets of a run with AvailableNow; `pacing` adds those of silent leaders once they answer."""
+    silent = state.log.silent
+    targets = {tp: end for tp, end in ends.items() if tp not in silent}
+    return replace(state, pace=replace(state.pace, targets=targets, late=silent))
 
 
 def with_epoch_ends(log: LogView, extents: Extents, seen: Seen) -> tuple[LogView, dict[TopicPartition, int]]:

@@ -75,7 +75,7 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
         return decision
     state = _catch_up(state, look.mine, seen, call)
     state = _with_look(state, look, seen)
-    wanted = {tp: look.mine[tp] for tp in look.mine.keys() & {*state.log.partitions}}
+    wanted = {tp: look.mine[tp] for tp in look.mine.keys() & _with_positions(state)}
     as_of, owning = (state.life.nonce, look.generation), state.owning
     if not owning.stale and owning.as_of == as_of and owning.ranges == wanted:
         return Decision(state, effects)
@@ -110,9 +110,13 @@ def _elsewhere(state: State, seen: Seen, call: Call) -> Ranges:
 
 
 def _request(state: State, wanted: Ranges, *, again: bool = False) -> Request[Acquired]:
-    """A request that names all partitions: the answer is all that the member owns."""
+    """A request that names all partitions with positions: the answer is all that the member owns."""
     one = obeying.in_order(state, state.owning.policy)
-    return Acquire({tp: wanted.get(tp, ()) for tp in state.log.partitions}, again=again, one=one)
+    return Acquire({tp: wanted.get(tp, ()) for tp in sorted(_with_positions(state))}, again=again, one=one)
+
+
+def _with_positions(state: State) -> frozenset[TopicPartition]:
+    return frozenset(state.log.partitions) - state.owning.unplaced
 
 
 def _catch_up(state: State, mine: Ranges, seen: Seen, call: Call) -> State:

@@ -176,6 +176,7 @@ class Owning:
     stale: bool = False  # positions have moved since: acquire again before the next plan
     placed: frozenset[TopicPartition] = frozenset()  # partitions that have positions since `placed_at`
     placed_at: str = ""  # a nonce
+    unplaced: frozenset[TopicPartition] = frozenset()  # have none at `placed_at`: their leader has not answered yet
     topics: frozenset[str] = frozenset()  # subscribed to at the last join, which reported them
     asked_for: frozenset[TopicPartition] = frozenset()  # assigned, but unknown to Kafka when asked
     targets: Offsets = field(default_factory=dict)  # AvailableNow's, of all members
@@ -271,6 +272,7 @@ class Pace:
     """AvailableNow's targets, and when the last batches were planned."""
 
     targets: Offsets | None = None  # of this run; None: it does not end by itself
+    late: frozenset[TopicPartition] = frozenset()  # whose leader has not answered yet: their targets follow
     planned_ms: int | None = None
     idle: tuple[OwnedRanges, Offsets] | None = None  # the work in which there was nothing to read
     idle_ms: int | None = None  # when that was looked at last
