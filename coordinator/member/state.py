@@ -37,7 +37,7 @@ from coordinator.values.subscription import Bounds, Topic, TopicPartition
 from coordinator.values.verdicts import Verdict
 
 Offsets = Mapping[TopicPartition, int]
-Ends = tuple[Offsets, Mapping[TopicPartition, str]]
+StoredEnds = tuple[Offsets, Mapping[TopicPartition, str]]
 """Log ends, and extents as Redis stores them."""
 
 LookedAt = tuple[object, ...]
@@ -282,7 +282,7 @@ class Pace:
 class Shown:
     """The last values shown to people."""
 
-    ends: tuple[str, Ends] | None = None  # those in Redis, after their nonce
+    ends: tuple[str, StoredEnds] | None = None  # those in Redis, after their nonce
     ends_ms: int | None = None  # when they were stored
     ended: Ended | None = None  # the last batch in the sink
     filtered: int = 0  # records that filters dropped, in all batches in the sink
