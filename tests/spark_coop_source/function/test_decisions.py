@@ -434,6 +434,18 @@ def test_a_slow_key_does_not_outlast_the_time_of_the_task_by_more_than_a_record(
     assert _end(ends, hash_record(b"a", 0)) == 3
 
 
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_task_makes_a_record_even_if_reading_took_all_its_time(concurrency: int) -> None:
+    """Else each batch would end where it began."""
+    told({})
+    ends = TaskEnds(10_000, lambda: 10_000.0)
+    ends.begin({TP: 0})
+    batches = iter([next(coming([[b"a"] * 5]))])
+    read = (each.records for each in ends.reading(TP, batches))
+    made = points(run(function(work_record, concurrency, ErrorPolicy()), read, tables([ALL]), ending=ends))
+    assert made == [(b"a", 0)]
+
+
 def test_of_records_that_fail_no_other_record_is_called_again() -> None:
     told(dict.fromkeys(range(0, 1_000, 100), 1))
     keys: list[list[bytes | None]] = [[b"%d" % (number % 7) for number in range(1_000)]]
