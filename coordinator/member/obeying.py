@@ -66,7 +66,7 @@ def refuse_demands(policy: Policy, topics: Collection[str], call: Call, *, start
         demand, way = f"{MEMBER_POLICY}=true is set", f"remove the option {MEMBER_POLICY}"
         refuse_demand(policy, settings.group, topics, demand, way)
     if settings.per_key:
-        demand, way = "map.in.read calls its function key by key", "write it as function(batches), without per_key"
+        demand, way = "the function is called key by key", "pass it to map_batches"
         refuse_demand(policy.of_topics, settings.group, topics, demand, way)
 
 

@@ -118,9 +118,12 @@ def test_in_partition_order__the_whole_partition_becomes_one_range() -> None:
     ("policy", "query", "outcome"),
     [
         pytest.param(
-            ORDERED, {"per_key": True}, fails(TopicRangeFetchNotAllowedError, "map.in.read calls"), id="key by key"
+            ORDERED,
+            {"takes": "keys"},
+            fails(TopicRangeFetchNotAllowedError, "the function is called key by key"),
+            id="key by key",
         ),
-        pytest.param(UNSHARED, {"per_key": True}, None, id="key by key, and only the group's policy is off"),
+        pytest.param(UNSHARED, {"takes": "keys"}, None, id="key by key, and only the group's policy is off"),
         pytest.param(
             ORDERED,
             {"subscription": Assigned({TP: (LEFT,)}, pinned=True)},
@@ -153,8 +156,8 @@ def test_a_policy_changes_while_a_query_runs__it_ends_if_it_cannot_follow(
 @pytest.mark.parametrize(
     ("policy", "query", "outcome"),
     [
-        (ORDERED, {"per_key": True}, fails(TopicRangeFetchNotAllowedError, "without per_key")),
-        (UNSHARED, {"per_key": True}, Return(None)),
+        (ORDERED, {"takes": "keys"}, fails(TopicRangeFetchNotAllowedError, "pass it to map_batches")),
+        (UNSHARED, {"takes": "keys"}, Return(None)),
         (ORDERED, {"ordering": "none", "demanding": True}, fails(TopicRangeFetchNotAllowedError, "ordering=none")),
         (ORDERED, {"demanding": True}, fails(TopicRangeFetchNotAllowedError, "allow.individual.commit=true is set")),
     ],
