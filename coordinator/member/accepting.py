@@ -11,14 +11,14 @@ from coordinator.errors import CheckpointMismatchError, FilterChangedError
 from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Seen
 from coordinator.member.founding import another
 from coordinator.member.kinds import Request
-from coordinator.member.log_view import partitions_are_given, topics_again
+from coordinator.member.log_view import topics_again
 from coordinator.member.low_ends import believed
 from coordinator.member.requests import Log, ReadResetEpoch
 from coordinator.member.state import State, unsure
 from coordinator.progress import data_loss
 from coordinator.progress.data_loss import Beyond
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.values.subscription import Pattern, TopicPartition
+from coordinator.values.subscription import Assigned, Pattern, TopicPartition
 
 LOW_END = "a log ends before an offset that was read, which may be the early answer of a new leader"
 """Why a call looks again before it believes a log end."""
@@ -108,7 +108,7 @@ def _beyond(
         return state, {}  # an operator has moved positions since: no part of this offset is used
     state = replace(state, log=topics_again(state.log, seen))  # a topic may have grown since
     known = frozenset(state.log.partitions)
-    if (unknown := sorted(far.keys() - known)) and not partitions_are_given(call.setup.subscription):
+    if (unknown := sorted(far.keys() - known)) and not isinstance(call.setup.subscription, Assigned):
         raise CheckpointMismatchError(
             f"the checkpoint reads {unknown[0]}, a partition that its topic does not have",
             "use a new checkpointLocation and an output of its own; the group's positions are in Redis and stay",

@@ -23,7 +23,6 @@ from coordinator.progress.ends import ended, unread
 from coordinator.progress.ownership import Facts, Ownership, completed, facts_within, lane_ranges, narrowed
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.lane_lines import BatchLine
 from coordinator.redis.replies import Acquired, Moved
 
 
@@ -42,13 +41,9 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
     shown = state.shown.after(ended)
     effects: tuple[Request[bool], ...] = (ShowBatch(line), LogBatch(line))
     if line.reading_bound and not shown.limit_logged and not state.log.silent:
-        shown, effects = replace(shown, limit_logged=True), (*effects, _limit(line, call))
+        of = f"group {call.setup.settings.group}, member {line.member}"
+        shown, effects = replace(shown, limit_logged=True), (*effects, Log(f"{of}: {line.limit_text}"))
     return Decision(replace(state, shown=shown), effects)
-
-
-def _limit(line: BatchLine, call: Call) -> Request[bool]:
-    """The log line of a query whose bottleneck is reading, once."""
-    return Log(f"group {call.setup.settings.group}, member {line.member}: {line.limit_text}")
 
 
 def witness(state: State, seen: Seen, call: Call) -> Decision:

@@ -19,7 +19,6 @@ from coordinator.member import (
     losing,
     mirroring,
     obeying,
-    owning,
     pacing,
     standalone,
 )
@@ -29,7 +28,7 @@ from coordinator.member.first_positions import place
 from coordinator.member.progress_report import behind
 from coordinator.member.query import Steps
 from coordinator.member.requests import Finish, HandOut, NextSpan
-from coordinator.member.service import ALIVE, FIRST_POSITIONS, Service, settled
+from coordinator.member.service import ALIVE, BEFORE_A_LOOK, FIRST_POSITIONS, Service, settled
 from coordinator.member.state import State
 from coordinator.plan.planning import OwnedRange, OwnedRanges, anything
 from coordinator.progress.leader_epochs import leader_epochs
@@ -135,11 +134,7 @@ SET_TARGETS = (*ALIVE, log_view.see_logs, standalone.set_targets)
 COMMIT = (*ALIVE, accepting.accept, committing.learn, committing.witness, life.join, committing.commit)
 NEXT_OFFSET = (
     *COMMIT,
-    mirroring.mirror_if_due,
-    owning.forget_topics,
-    pacing.rest,
-    owning.report_topics,
-    obeying.copy_cluster_policies,
+    *BEFORE_A_LOOK,
     look,
     log_view.see_logs,
     losing.settle_losses,

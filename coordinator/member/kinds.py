@@ -75,18 +75,14 @@ def function(method: Callable[P, T]) -> Kind[P, T]:
     return Kind(method, itself, signature(method), plain=True)
 
 
-def call(
-    method: Callable[Concatenate[S, P], T], part: Callable[[Any], S] = itself, *, writes: bool = False
-) -> Kind[P, T]:
+def call(method: Callable[Concatenate[S, P], T], part: Callable[[Any], S] = itself) -> Kind[P, T]:
     """A call of Kafka, of the cost model or of this process; its errors end the call of Spark."""
-    return Kind(method, part, _without(method, 1), writes=writes)
+    return Kind(method, part, _without(method, 1))
 
 
-def redis_call(
-    method: Callable[Concatenate[S, P], T], part: Callable[[Any], S] = itself, *, writes: bool = False
-) -> Kind[P, T]:
+def redis_call(method: Callable[Concatenate[S, P], T], part: Callable[[Any], S] = itself) -> Kind[P, T]:
     """A call of Redis that anyone may make."""
-    return Kind(method, part, _without(method, 1), of_redis=True, writes=writes)
+    return Kind(method, part, _without(method, 1), of_redis=True)
 
 
 def own_call(method: Callable[Concatenate[S, Caller, P], T], part: Callable[[Any], S] = itself) -> Kind[P, T]:
@@ -109,6 +105,11 @@ def notice(method: Callable[Concatenate[S, P], object], part: Callable[[Any], S]
 def own_notice(method: Callable[Concatenate[S, Caller, P], object], part: Callable[[Any], S] = itself) -> Kind[P, bool]:
     """Something that this member shows of itself."""
     return Kind(method, part, _without(method, 2), by_caller=True, writes=True, notice=True)
+
+
+def write(kind: Kind[P, T]) -> Kind[P, T]:
+    """The same, of a call that writes."""
+    return replace(kind, writes=True)
 
 
 def once(kind: Kind[P, Any]) -> Kind[P, bool]:

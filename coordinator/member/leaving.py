@@ -27,22 +27,21 @@ def commit_again(state: State, seen: Seen, call: Call) -> Decision:
 
 def warn_of_parked(state: State, seen: Seen, call: Call) -> Decision:
     """Warn that a run ends without the records of parked keys and lanes."""
-    group, lines = call.setup.settings.group, tuple[Request[bool], ...]()
-    if keys := [r for r in state.failing.records if r.parked]:
-        lines += (
+    keys = [(r.tp, r.offset) for r in state.failing.records if r.parked]
+    lanes = [(s.tp, s.offset) for s in state.strikes.strikes if s.parked]
+    kinds = ("keys", "one of ", "failing", keys), ("lanes", "", "parked", lanes)
+    group = call.setup.settings.group
+    return Decision(
+        state,
+        tuple(
             Log(
-                f"group {group}: parked keys stay unread: {len(keys)}, of them one of {keys[0].tp} at offset "
-                f"{keys[0].offset}; `coop-kafka failing {group}` shows them, `coop-kafka release` lets them be read"
-            ),
-        )
-    if parked := [s for s in state.strikes.strikes if s.parked]:
-        lines += (
-            Log(
-                f"group {group}: parked lanes stay unread: {len(parked)}, of them {parked[0].tp} at offset "
-                f"{parked[0].offset}; `coop-kafka parked {group}` shows them, `coop-kafka release` lets them be read"
-            ),
-        )
-    return Decision(state, lines)
+                f"group {group}: parked {what} stay unread: {len(parked)}, of them {of}{parked[0][0]} at offset "
+                f"{parked[0][1]}; `coop-kafka {shows} {group}` shows them, `coop-kafka release` lets them be read"
+            )
+            for what, of, shows, parked in kinds
+            if parked
+        ),
+    )
 
 
 def free(state: State, seen: Seen, call: Call, *, how: Leaving) -> Decision:

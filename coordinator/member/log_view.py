@@ -9,7 +9,7 @@ from coordinator.member.state import UNSEEN, LogView, Offsets, State
 from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.leader_epochs import Extents
-from coordinator.values.subscription import Assigned, Subscription, Topic, TopicPartition
+from coordinator.values.subscription import Topic, TopicPartition
 
 
 def see_topics(state: State, seen: Seen, call: Call) -> Decision:
@@ -93,8 +93,3 @@ def mirrored_topics(topics: Mapping[str, Topic], offsets: mirroring.GroupOffsets
     mirror = mirroring.mirrored(offsets, found)
     here = {name: tuple(sorted(tp.partition for tp in mirror if tp.topic == name)) for name in found}
     return {**{name: replace(found[name], partitions=here[name]) for name in found if here[name]}, **topics}
-
-
-def partitions_are_given(subscription: Subscription) -> bool:
-    """Whether a subscription names partitions, so that no growth of a topic is visible."""
-    return isinstance(subscription, Assigned)

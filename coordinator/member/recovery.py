@@ -15,7 +15,7 @@ from functools import reduce
 from coordinator.assignment.policies import Policy
 from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Seen
 from coordinator.member.founding import of_proofs, unreadable
-from coordinator.member.log_view import mirrored_topics, partitions_are_given
+from coordinator.member.log_view import mirrored_topics
 from coordinator.member.proving import facts_of_these_logs, mirrored, read
 from coordinator.member.requests import (
     Log,
@@ -30,6 +30,7 @@ from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.growth import Growth
 from coordinator.values.offset_spec import Earliest
+from coordinator.values.subscription import Assigned
 from coordinator.values.verdicts import Absent, Lost
 
 
@@ -88,10 +89,10 @@ def _growths(state: State, offsets: mirroring.GroupOffsets, seen: Seen, call: Ca
 
 
 def _unseen(state: State, offsets: mirroring.GroupOffsets, seen: Seen, call: Call) -> frozenset[Growth]:
-    """Growths that no member recorded: the mirror has fewer partitions than the topics."""
+    """Growths that no member recorded: the mirror has fewer partitions than the topics. None of given partitions."""
     topics = state.log.topics
     grown = tuple(mirroring.outgrown(offsets, topics))
-    if not grown or partitions_are_given(call.setup.subscription):
+    if not grown or isinstance(call.setup.subscription, Assigned):
         return frozenset()
     now = seen.of(ReadRedisTime())
     until = now + call.setup.settings.growth_grace_ms

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from coordinator.errors import CoopKafkaError, RedisUnavailableError
+from coordinator.errors import CoopKafkaError, FencedMemberError, RedisUnavailableError
 from coordinator.member import (
     accepting,
     authorizing,
@@ -37,7 +37,6 @@ from coordinator.member import (
     poison,
     reading,
     recovery,
-    sealing,
 )
 from coordinator.member.decision import Call, Decision, Return, Seen, Step
 from coordinator.member.kinds import Request
@@ -61,6 +60,18 @@ _log = logging.getLogger(__name__)
 def settled(state: State, seen: Seen, call: Call) -> Decision:
     """The start is committed, and nothing is planned: the member leaves for another set (rule: one-member-a-set)."""
     return Decision(state, (), Return(None))
+
+
+def seal(state: State, seen: Seen, call: Call, *, request: Request[bool]) -> Decision:
+    """Seal the ends of a batch. After a loss of state its lane epochs are void: then only this process asserts them."""
+    life, fenced = state.life, isinstance(state.life.verdict, verdicts.Fenced)
+    if not fenced and (life.verdict or not life.nonce or seen.done(request)):
+        return Decision(state, (), Return(None))
+    raise FencedMemberError(
+        f"another driver with the same checkpoint has taken over member {life.member} of group "
+        f"{call.setup.settings.group!r} while a batch was read",
+        "give each query a checkpoint of its own; this one has lost nothing and can be stopped",
+    )
 
 
 ALIVE: tuple[Step, ...] = (
@@ -88,13 +99,16 @@ COMMIT = (
     life.join,
     committing.commit,
 )
-NEXT_OFFSET = (
-    *COMMIT,
+BEFORE_A_LOOK = (
     mirroring.mirror_if_due,
     owning.forget_topics,
     pacing.rest,
     owning.report_topics,
     obeying.copy_cluster_policies,
+)
+NEXT_OFFSET = (
+    *COMMIT,
+    *BEFORE_A_LOOK,
     owning.follow,
     log_view.see_logs,
     losing.settle_losses,
@@ -251,7 +265,7 @@ class Service(Query):
         return ended.agreed
 
     def _seal(self, request: Request[bool]) -> None:
-        self._turns.beside((life.outage, partial(sealing.seal, request=request)), Call(self.setup))
+        self._turns.beside((life.outage, partial(seal, request=request)), Call(self.setup))
 
     # -- the end -------------------------------------------------------------------------------
 
