@@ -11,7 +11,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
-from coordinator.errors import KafkaUnavailableError
+from coordinator.errors import CoopKafkaError, KafkaUnavailableError
 from coordinator.kafka.connection import BRIEF_S
 from coordinator.kafka.log import KafkaLog
 from coordinator.values.log import Log
@@ -112,6 +112,22 @@ def test_an_outage_that_is_too_long_names_partitions_and_brokers(three_brokers: 
         with three_brokers.killed(2), pytest.raises(KafkaUnavailableError) as raised:
             list(iter(lambda: log.bounds_now([tp]), None))
         assert f"{alone}-0 ({address}: " in raised.value.what or f"{alone}-0 (no leader)" in raised.value.what
+
+
+@pytest.mark.parametrize("away", [ThreeBrokers.killed, ThreeBrokers.frozen])
+def test_a_task_that_waits_for_a_leader_takes_hardly_any_processor_time(
+    three_brokers: ThreeBrokers, away: Callable[..., AbstractContextManager[None]]
+) -> None:
+    """Of this process, kafka-python's threads included."""
+    alone, waits_ms = TopicPartition(three_brokers.topic_of(2), 0), 8_000
+    three_brokers.kafka.produce(alone.topic, [Record(b"v", b"k")] * RECORDS)
+    with away(three_brokers, 2):
+        began, worked = time.monotonic(), time.process_time()
+        with pytest.raises(CoopKafkaError):
+            fetched(three_brokers, alone, waits_ms)
+        lasted = time.monotonic() - began
+        assert lasted > waits_ms / 1000 / 2, "it waits"
+        assert time.process_time() - worked < lasted / 10
 
 
 def test_all_brokers_away__the_request_waits_and_says_so_once(
