@@ -16,13 +16,13 @@ from coordinator.redis.operator import OperatorVerbs
 from drivers import points, slow_job
 from drivers.driver import JOB, Driver
 from drivers.fleet import HAND_OVER_S, Fleet
-from spark_coop_source import map_in_read
+from spark_coop_source import map_keys
 from topics import Kafka, Record
 from verdict import require
 
 SESSION_S = 120  # far longer than a batch of another driver on a busy machine
 
-IN_THE_READ = {**map_in_read(wait_4_ms, schema=PASSED, per_key=True)}
+IN_THE_READ = {**map_keys(wait_4_ms, PASSED)}
 WORKS = [
     pytest.param(IN_THE_READ, JOB, 6_000, id="work in the read"),
     pytest.param({slow_job.WORK: "20"}, JOB.with_name("slow_job.py"), 2_000, id="work behind the read"),
