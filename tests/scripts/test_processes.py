@@ -137,3 +137,9 @@ def test_waiting_ends_at_the_deadline(tmp_path: Path) -> None:
         processes.wait_until(lambda: False, 0.1, process, log)
     assert time.monotonic() - before < DEADLINE_S
     processes.stop(process)
+
+
+@pytest.mark.skipif(not Path("/proc/pressure/cpu").exists(), reason="this Linux does not tell")
+def test_the_time_in_which_something_waited_for_a_core_is_in_seconds() -> None:
+    before = processes.stalled_s()
+    assert 0 < before <= processes.stalled_s() < float(Path("/proc/uptime").read_text().split()[0])

@@ -14,7 +14,6 @@ from random import Random
 
 from coordinator.values.subscription import TopicPartition
 from simulation.kafka import KEYS, Record, SimulatedKafka
-from simulation.sink import Violation
 
 LEARN_MS = 3_000  # how long a producer may use an old partition count
 KEPT, UNLESS_TWICE = "key order across it is kept", " if it did not grow twice within seconds"
@@ -104,20 +103,25 @@ class Producers:
         return self._by_key and bool(between) and said
 
     def hear(self, old: int, new: int, words: str) -> bool:
-        """The words of the group about a growth that it has recorded; whether they claim order for all keys.
-
-        Raises `Violation` if they do so of steps that moved keys between older partitions.
-        """
-        steps = [step for step in self._grown if old <= step[1] and step[2] <= new]
-        within_ms = steps[-1][0] - steps[0][0] if steps else 0
-        excused = words == KEPT + UNLESS_TWICE and len(steps) > 1 and within_ms <= SECONDS_MS
-        kept = words.startswith(KEPT) and not excused
-        if kept and any(b % a for _, a, b in steps):
-            shown = ", ".join(f"{a} -> {b}" for _, a, b in steps)
-            raise Violation(f"WORDS: {words!r} of {old} -> {new}, which was {shown} within {within_ms} ms")
+        """The words of the group about a growth that it has recorded; whether they claim order for all keys."""
+        kept = self._claims(old, new, words)
         if kept:
             self._kept.add((old, new))
         return kept
+
+    def false_claim(self, old: int, new: int, words: str) -> str:
+        """The steps of a growth that moved keys between older partitions, though its words claim order; or empty."""
+        steps = self._steps(old, new)
+        odd = any(b % a for _, a, b in steps)
+        return ", ".join(f"{a} -> {b} at {at}" for at, a, b in steps) if odd and self._claims(old, new, words) else ""
+
+    def _claims(self, old: int, new: int, words: str) -> bool:
+        times = [at for at, _, _ in self._steps(old, new)]
+        excused = words == KEPT + UNLESS_TWICE and len(times) > 1 and times[-1] - times[0] <= SECONDS_MS
+        return words.startswith(KEPT) and not excused
+
+    def _steps(self, old: int, new: int) -> list[tuple[int, int, int]]:
+        return [(at, a, b) for at, a, b in self._grown if old <= a and b <= new]
 
     def in_steps(self, partitions: int, most: int) -> list[tuple[int, int]]:
         """The pairs of growths that look like one to a multiple, and move keys between older partitions."""

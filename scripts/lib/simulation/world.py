@@ -260,6 +260,8 @@ class World:
         words = next((e["why"].removeprefix(about) for _, e in latest if e["why"].startswith(about)), growth.promise)
         if words != growth.promise:
             raise Violation(f"WORDS: the event says {words!r}, and members say {growth.promise!r}")
+        if steps := self.producers.false_claim(growth.old, growth.new, words):
+            raise Violation(f"WORDS: {words!r} of {growth.old} -> {growth.new}, which was {steps}")
         kept = self.producers.hear(growth.old, growth.new, words)
         seen["growth kept" if kept else "growth seen late" if growth.late else "growth may disorder"] += 1
 

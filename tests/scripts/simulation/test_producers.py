@@ -59,15 +59,22 @@ def test_a_growth_across_which_the_group_says_that_order_is_kept__keeps_it(
         pytest.param([(0, 3), (SECONDS_MS, 4)], KEPT, id="no reservation"),
     ],
 )
-def test_words_that_promise_order_across_steps_that_moved_keys__are_a_violation(
+def test_words_that_promise_order_across_steps_that_moved_keys__are_false(
     steps: list[tuple[int, int]], said: str
 ) -> None:
-    with pytest.raises(Violation, match="WORDS"):
-        grown(*steps).hear(2, 4, said)
+    assert grown(*steps).false_claim(2, 4, said).startswith("2 -> 3 at 0, 3 -> 4 at ")
 
 
-def test_steps_to_multiples_keep_their_promise() -> None:
-    assert grown((0, 4), (2 * SECONDS_MS, 8)).hear(2, 8, KEPT + UNLESS_TWICE)
+@pytest.mark.parametrize(
+    ("steps", "new", "said"),
+    [
+        pytest.param([(0, 4), (2 * SECONDS_MS, 8)], 8, KEPT + UNLESS_TWICE, id="steps to multiples"),
+        pytest.param([(0, 3), (SECONDS_MS, 4)], 4, KEPT + UNLESS_TWICE, id="twice within seconds"),
+        pytest.param([(0, 3), (2 * SECONDS_MS, 4)], 4, LATE, id="seen late"),
+    ],
+)
+def test_words_that_fit_the_steps__are_not_false(steps: list[tuple[int, int]], new: int, said: str) -> None:
+    assert not grown(*steps).false_claim(2, new, said)
 
 
 def test_pairs_of_growths_that_look_like_one_to_a_multiple() -> None:
