@@ -49,11 +49,6 @@ FAULTS = (
         _SILENT,
     ),
     Fault(
-        "a start waits for the high watermark of a silent leader",
-        (Edit("coordinator/member/requests.py", "call(Kafka.high_watermarks_now, ", "call(Kafka.high_watermarks, "),),
-        _SILENT,
-    ),
-    Fault(
         "a new group waits for the beginning of each log",
         (Edit("coordinator/member/first_positions.py", " and tp not in state.log.silent)", ")"),),
         _SILENT,

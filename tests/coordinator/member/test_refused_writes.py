@@ -107,7 +107,7 @@ def test_a_running_member_ends_by_name_within_the_limit_and_its_batch_stays_unco
 
 
 CALLS: dict[str, Callable[[Service, StreamOffset], object]] = {
-    "check_store": lambda service, _: service.check_store(service._turns._world.store.positions.now_ms),
+    "check_store": lambda service, _: service.check_store(lambda: service._turns._world.store.reports.event("x", "y")),
     "first_positions": lambda service, _: service.first_positions(),
     "set_targets": lambda service, _: service.set_targets(),
     "next_offset": lambda service, end: service.next_offset(end, UNLIMITED),

@@ -1,4 +1,4 @@
-"""The group's name belongs to a group of Kafka that holds no offsets of ours: a share or streams group. So no mirror."""
+"""The group's name belongs to a group of Kafka without offsets of ours: a share or streams group. So no mirror."""
 
 from contextlib import closing
 
