@@ -67,3 +67,4 @@ class JarSet:
 BROKER = JarSet("kafka-4.2.0", "broker-ivy.xml", "a Kafka broker")
 CONNECTOR = JarSet("spark-kafka-4.2.0", "connector-ivy.xml", "Spark's Kafka source, to compare with")
 PARALLEL_CONSUMER = JarSet("parallel-consumer-0.5.3.3", "parallel-consumer-ivy.xml", "parallel-consumer")
+MIRROR_MAKER = JarSet("mirror-maker-4.2.0", "mirror-maker-ivy.xml", "MirrorMaker 2")

@@ -84,7 +84,7 @@ class Scripted:
     def __init__(self, *answers: object) -> None:
         self._answers = list(answers)
 
-    def ask(self, what: str, question: object) -> object:
+    def ask(self, what: str, question: object, *, patient: bool) -> object:
         answer = self._answers.pop(0)
         if isinstance(answer, Exception):
             raise answer

@@ -262,7 +262,11 @@ def test_an_older_partition_that_waits_for_its_leader_to_have_a_position__holds_
     """A partition that nobody reads has no position either, and holds nothing back."""
     state = grown(10)
     waiting = replace(state, owning=replace(state.owning, unplaced=frozenset({TP})))
-    no_position: Any = (ReadHighWatermarks((TP,)), {TP: 100}), (ReadAssignment(), {}), (ReadPositions((TP,)), {})
+    no_position: tuple[Answer, ...] = (
+        (ReadHighWatermarks((TP,)), {TP: 100}),
+        (ReadAssignment(), {}),
+        (ReadPositions((TP,)), {}),
+    )
     assert limited(waiting, pieces(10, 0), *no_position).closed == {TP1}
 
 

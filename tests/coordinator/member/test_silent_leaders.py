@@ -252,6 +252,8 @@ def test_a_new_group_begins_while_a_real_broker_is_frozen(
     three_brokers: ThreeBrokers, redis_url: str, group: str
 ) -> None:
     topic, bootstrap = three_brokers.topic_without_copies(), three_brokers.brokers.bootstrap
+    with closing(kafka_log(bootstrap, patience_ms=60_000)) as first:
+        first.must_hold_offsets(group)  # groups have coordinators from now on
     coordinator = three_brokers.leader(TopicPartition("__consumer_offsets", 0))
     partitions = [TopicPartition(topic, partition) for partition in range(3)]
     away = coordinator % 3 + 1  # it has the partition away - 1

@@ -1,4 +1,4 @@
-"""The name of the group is that of a share or streams group of Kafka, which holds no offsets of ours: so no mirror."""
+"""The group's name belongs to a group of Kafka without offsets of ours: a share or streams group. So no mirror."""
 
 from contextlib import closing
 
