@@ -16,6 +16,7 @@ from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.replies import Caller
 from coordinator.redis.script_texts import owned_of, owned_text
 from coordinator.redis.verb import Reply, sound, verb
+from coordinator.values.hash_map import HashMap
 from coordinator.values.identifiers import LANE_EPOCH
 from coordinator.values.ranges import HashRange, OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
@@ -195,19 +196,13 @@ class CommitVerbs:
             )
         in_force = f"{meta.get('nonce')}."
         owned = {HashRange.parse(h): value.split(" ")[-1] for h, value in owners.items() if value.startswith(in_force)}
-        progress = Progress.parse_whole(tp, positions, ics).cut(bound for h in owned for bound in (h.lo, h.hi + 1))
-        return CommittedOffsets(
-            progress.stable,
-            tuple(
-                CommittedRange(
-                    s.hashes,
-                    s.position,
-                    s.ics,
-                    next((member for h, member in owned.items() if s.hashes.lo in h), ""),
-                )
-                for s in progress.segments
-            ),
+        members, progress = HashMap(sorted(owned.items())), Progress.parse_whole(tp, positions, ics)
+        ranges = (
+            CommittedRange(hashes, s.position, s.ics, member)
+            for s in progress.segments
+            for hashes, member in members.filled(s.hashes, "")
         )
+        return CommittedOffsets(progress.stable, tuple(ranges))
 
     @sound
     def commit_ranges(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from coordinator.progress.segments import Progress, Segment
 from coordinator.redis.group_state import GroupState
 from coordinator.tools.operations.log_ends import age_s
-from coordinator.values.ranges import HashRange, OffsetRange, Offsets
+from coordinator.values.ranges import OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
 
 
@@ -46,9 +46,7 @@ def gaps(state: GroupState) -> tuple[PartitionGaps, ...]:
 
 def progress(state: GroupState, tp: TopicPartition) -> Progress:
     """Positions and individual commits of one partition."""
-    done: dict[HashRange, list[OffsetRange]] = {}
-    for rectangle in state.ics.get(tp, ()):
-        done.setdefault(rectangle.hashes, []).append(rectangle.offsets)
+    done = ((rectangle.hashes, (rectangle.offsets,)) for rectangle in state.ics.get(tp, ()))
     return Progress(tuple(Segment(hashes, position) for hashes, position in state.segments[tp])).add_all(done)
 
 

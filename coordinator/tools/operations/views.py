@@ -1,24 +1,22 @@
 """The read model behind `coop-kafka describe`. Pure."""
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.policies import is_plain_copy
-from coordinator.assignment.rebalance import minus, union
+from coordinator.assignment.rebalance import union
 from coordinator.progress.growth import Growth
 from coordinator.progress.segments import Progress
 from coordinator.redis.group_state import LONGEST_BATCH, PINNED, STANDBY, WORKING, GroupState, Handed
 from coordinator.tools.operations.gaps import PartitionGaps, count, progress
 from coordinator.tools.operations.log_ends import age_s
+from coordinator.values.hash_map import HashMap, missing
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.ranges import union as joined
 from coordinator.values.subscription import TopicPartition
 
 _FAILED = " (failed: grouped, whole partitions)"
-Owner = tuple[HashRange, str, str]
-"""An owned range with its lane epoch and member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +186,7 @@ def _unread(state: GroupState, members: tuple[MemberView, ...]) -> Iterator[str]
         return
     named = [state.assignment.get(m.id, {}) for m in members if m.state == WORKING]
     for tp in sorted(state.segments):
-        yield from (f"{tp} {hashes}" for hashes in minus(WHOLE, (h for ranges in named for h in ranges.get(tp, ()))))
+        yield from (f"{tp} {hashes}" for hashes in missing(WHOLE, (h for ranges in named for h in ranges.get(tp, ()))))
 
 
 def _unassigned(state: GroupState) -> bool:
@@ -215,10 +213,11 @@ def _owned(state: GroupState) -> dict[str, Ranges]:
 def _partition(tp: TopicPartition, state: GroupState) -> PartitionView:
     segments, owners, end = state.segments[tp], state.owners.get(tp, ()), state.ends.get(tp)
     stable = min((position for _, position in segments), default=state.stable.get(tp, 0))
+    owned = HashMap((hashes, (epoch, member)) for hashes, epoch, member in owners)
     lanes = (
-        LaneView(str(hashes), position, lag(position, end), epoch, member)
+        LaneView(str(hashes), position, lag(position, end), *owner)
         for segment, position in segments
-        for hashes, epoch, member in _owned_pieces(segment, owners)
+        for hashes, owner in owned.filled(segment, (None, None))
     )
     found = progress(state, tp)
     slices = tuple(_slices(state, state.handed.get(tp, ()), found))
@@ -242,18 +241,3 @@ def runs_s(member: str, state: GroupState) -> float | None:
     if hung_ms is None or longest is None:
         return None
     return max(0, state.now_ms - (hung_ms - int(longest))) / 1_000
-
-
-def _owned_pieces(segment: HashRange, owners: tuple[Owner, ...]) -> Iterator[tuple[HashRange, str | None, str | None]]:
-    """The segment, cut where its owner changes.
-
-    segment  |==================|
-    owners     |aaaaaa||bbbbbbbbbbbb|
-    pieces   |=|aaaaaa||bbbbbbbb|
-    """
-    first, until = (bisect_right(owners, bound, key=lambda owner: owner[0].lo) for bound in segment)
-    near = owners[max(0, first - 1) : until]
-    bounds = (bound for hashes, _, _ in near for bound in (hashes.lo, hashes.hi + 1))
-    for piece in segment.cut(bounds):
-        owner = next(((epoch, member) for hashes, epoch, member in near if piece.lo in hashes), (None, None))
-        yield piece, *owner

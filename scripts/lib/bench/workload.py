@@ -161,7 +161,7 @@ class Workload:
         rows = sum(report.rows for report in self._reports.values())
         self.batches.append(Batch(took, slots_ms, rows, tuple(s for task in tasks for s in task)))
         for s in ended(offset, early).slices:
-            self.progress = self.progress.add_all({s.hashes: (s.offsets,)})
+            self.progress = self.progress.add_all([(s.hashes, (s.offsets,))])
         self.progress = coalesced(self.progress)
         self.steering.learn(offset, self._reports, early)
 
