@@ -4,16 +4,14 @@ A verdict is for the intersections of a lane with the ranges owned at its lane e
 (rule: verdict-per-hash).
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, takewhile
 from typing import NamedTuple, Self
 
 from coordinator.progress.leader_epochs import Extents
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, Row, StreamOffset
-from coordinator.values.hash_map import HashMap, missing
+from coordinator.values.hash_map import HashMap, missing, touching
 from coordinator.values.ranges import HashRange, OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
 
@@ -55,21 +53,15 @@ class Fact(NamedTuple):
 Facts = dict[TopicPartition, tuple[Fact, ...]]
 
 
-def held(lane: Lane | Row, owned: tuple[Owned, ...]) -> tuple[HashRange, ...]:
+def held(lane: Lane | Row | Owned, owned: Sequence[Owned]) -> tuple[HashRange, ...]:
     """The parts of the lane's hashes that are owned at its lane epoch. `owned` ascends and is disjoint."""
-    first = max(0, bisect_right(owned, lane.hashes.lo, key=lambda o: o.hashes.lo) - 1)
-    near = takewhile(lambda o: o.hashes.lo <= lane.hashes.hi, islice(owned, first, None))
-    parts = (lane.hashes.intersection(o.hashes) for o in near if o.epoch == lane.epoch)
+    parts = (lane.hashes.intersection(o.hashes) for o in touching(owned, lane.hashes) if o.epoch == lane.epoch)
     return tuple(h for h in parts if h)
 
 
-def not_owned(asked: Iterable[Owned], owned: Iterable[Owned]) -> tuple[HashRange, ...]:
+def not_owned(asked: Iterable[Owned], owned: Sequence[Owned]) -> tuple[HashRange, ...]:
     """The hashes of `asked` that are not owned at their lane epoch; both ascend and are disjoint."""
-    there = tuple(owned)
-    held = (
-        (a, tuple(h for o in there if o.epoch == a.epoch and (h := o.hashes.intersection(a.hashes)))) for a in asked
-    )
-    return tuple(h for a, parts in held for h in missing(a.hashes, parts))
+    return tuple(h for a in asked for h in missing(a.hashes, held(a, owned)))
 
 
 def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
