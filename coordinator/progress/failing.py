@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from coordinator.errors import StateFormatError
-from coordinator.values.ranges import NUMBER
+from coordinator.values.ranges import NUMBER, HashRange
 from coordinator.values.subscription import TopicPartition
 
 ERROR_CHARACTERS, MESSAGE_CHARACTERS = 100, 200
@@ -33,6 +33,11 @@ class FailingRecord:
     parked: bool = False  # no attempt until it is released
     error: str = ""  # the exception's class
     message: str = ""
+
+    @property
+    def hashes(self) -> HashRange:
+        """Its hash as a range."""
+        return HashRange(self.key_hash, self.key_hash)
 
     @property
     def field(self) -> str:
