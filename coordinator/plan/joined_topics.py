@@ -7,12 +7,11 @@
 So a task can read the same hashes of all joined topics.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 
 from coordinator.plan.lane_bounds import Bounds, Piece, Pieces, shared
-from coordinator.values.ranges import HashRange
+from coordinator.values.hash_map import HashMap
 from coordinator.values.subscription import TopicPartition
 
 Joined = tuple[str, ...]
@@ -48,13 +47,7 @@ def overlaid(rows: Sequence[Sequence[Piece]]) -> Sequence[Piece]:
     """One row of pieces with the work of all rows; cut where any row is cut. Each row is ascending and disjoint."""
     if len(rows) == 1:
         return rows[0]
-    edges = sorted({edge for row in rows for p in row for edge in (p.hashes.lo, p.hashes.hi + 1)})
-    parts = defaultdict[HashRange, list[Piece]](list)
-    for p in (p for row in rows for p in row):
-        inner = edges[bisect_right(edges, p.hashes.lo) : bisect_left(edges, p.hashes.hi + 1)]
-        for hashes in p.hashes.cut(inner):
-            parts[hashes].append(p)
     return [
         Piece(hashes, sum(p.work * hashes.size / p.hashes.size for p in over), any(p.slow for p in over))
-        for hashes, over in sorted(parts.items())
+        for hashes, over in HashMap.stacked((p.hashes, p) for row in rows for p in row)
     ]

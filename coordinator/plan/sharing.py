@@ -3,14 +3,14 @@
 Executors decide how tasks share fetched records.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from operator import attrgetter
 
 from coordinator.progress.slices import Slice, merged
+from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import HashRange, OffsetRange, union
 from coordinator.values.subscription import TopicPartition
 
@@ -84,10 +84,4 @@ def _parts(tasks: Iterable[Iterable[Slice]], offsets: OffsetRange) -> Iterator[H
     """The hashes between any two ends of lanes, if a task reads them."""
     within = (merged(filter(None, (s.within(offsets) for s in task))) for task in tasks)
     lanes = {s.hashes for task in within for s in task}
-    begun_less_ended = Counter(h.lo for h in lanes)
-    begun_less_ended.subtract(h.hi + 1 for h in lanes)
-    edges = sorted(begun_less_ended)
-    open_lanes = accumulate(begun_less_ended[edge] for edge in edges)
-    for (lo, until), readers in zip(pairwise(edges), open_lanes, strict=False):
-        if readers:
-            yield HashRange(lo, until - 1)
+    return (hashes for hashes, _ in HashMap.stacked((lane, None) for lane in lanes))
