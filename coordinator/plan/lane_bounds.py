@@ -47,11 +47,6 @@ class Piece(NamedTuple):
         """Whether it has a lane of its own, if a task has such a share of all work, and less than `least` is little."""
         return self.slow or (self.hashes.size <= FINEST and self.work > max(share / 2, least))
 
-    @property
-    def edges(self) -> set[int]:
-        """Its own bounds."""
-        return {b for b in (self.hashes.lo, self.hashes.hi + 1) if 0 < b <= HASH_MAX}
-
 
 Pieces = Mapping[TopicPartition, Sequence[Piece]]
 
@@ -68,7 +63,7 @@ def shared(pieces: Pieces, tasks: int, before: Bounds, *, soon: bool, least: flo
     others = {tp: [p for p in of_tp if not p.stands_out(total / tasks, least)] for tp, of_tp in pieces.items()}
     tasks = _for_others(alone, total / tasks, tasks)
     share = sum(p.work for of_tp in others.values() for p in of_tp) / tasks
-    apart = {tp: set[int]().union(*(p.edges for p in of_tp)) for tp, of_tp in alone.items()}
+    apart = {tp: {first for p in of_tp for first in p.hashes.edges} for tp, of_tp in alone.items()}
     new = _joined(apart, _in_a_row(pieces, alone, share))
     whole, kept = _joined(apart, {}), _joined(apart, before)
     may_stay = (kept, whole) if soon or _count(kept) <= _count(new) else (whole,)

@@ -18,7 +18,6 @@ from coordinator.plan.cost.pace import SAFE, START_RECORDS, Pace
 from coordinator.plan.cost.quotas import Quota, Why
 from coordinator.plan.cost.search import GROWTH, PROOF, Claim, Finding, Search, tried
 from coordinator.plan.lane_bounds import FINEST
-from coordinator.values.ranges import HASH_MAX
 from coordinator.values.subscription import TopicPartition
 
 PEACE_MS = 600_000
@@ -216,7 +215,7 @@ class Trials:
 
     def _part(self, lanes: Iterable[LaneId]) -> None:
         for tp, hashes in lanes:
-            self._parts.setdefault(tp, set()).update(b for b in (hashes.lo, hashes.hi + 1) if 0 < b <= HASH_MAX)
+            self._parts.setdefault(tp, set()).update(hashes.edges)
 
 
 def _of(batch: BatchCost, known: Known, trial: Collection[LaneId]) -> Known:
