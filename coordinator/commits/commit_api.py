@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NoReturn, Self
 
 from coordinator.assignment.policies import GROUP_POLICY, TOPIC_POLICY, setting
@@ -36,6 +35,7 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.commits import CommitVerbs, Outcome, Reservation, Standing, Turn
 from coordinator.redis.replies import Caller
 from coordinator.values import verdicts
+from coordinator.values.hash_map import overlap
 from coordinator.values.ranges import HashRange, OffsetRange, Offsets, union
 from coordinator.values.subscription import TopicPartition
 
@@ -244,7 +244,6 @@ def _offsets(ranges: Sequence[OffsetRange], offset: int) -> Offsets:
 
 def _disjoint(lanes: Iterable[Owned]) -> tuple[Owned, ...]:
     ascending = tuple(sorted(lanes))
-    for left, right in pairwise(ascending):
-        if left.hashes.hi >= right.hashes.lo:
-            raise CommitError(f"lanes {left.hashes} and {right.hashes} overlap", "name each hash in one lane")
+    if wrong := overlap(lane.hashes for lane in ascending):
+        raise CommitError(f"lanes {wrong[0]} and {wrong[1]} overlap", "name each hash in one lane")
     return ascending
