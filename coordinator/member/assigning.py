@@ -24,7 +24,7 @@ from coordinator.member.requests import (
     Assign,
     Compute,
     Event,
-    Log,
+    LogLine,
     LookAtGroup,
     ReadAssignment,
     ReadLeaderRacks,
@@ -75,12 +75,12 @@ def _assign(
     working = [m for m in members if m.member not in agreement.excluded]
     check_counts([t for t in joined if any(t in m.topics for m in working)], counts)
     policy, assignor = policy.joined(joined), _informed(assignors[agreement.protocol], counts, seen)
-    made = seen.of(Compute(assignor, tuple(spared(working)), counts, previous, policy))
-    assignment = {m.member: made.assignment.get(m.member, {}) for m in members}  # an empty one is recorded too
+    computed = seen.of(Compute(assignor, tuple(spared(working)), counts, previous, policy))
+    assignment = {m.member: computed.assignment.get(m.member, {}) for m in members}  # an empty one is recorded too
     protocol = str(agreement.protocol)
-    if not seen.of(Assign(look.occasion, protocol, assignment, made.failure)):
+    if not seen.of(Assign(look.occasion, protocol, assignment, computed.failure)):
         return ()
-    return tuple(_notices(look, {m.member for m in members}, protocol, made.failure))
+    return tuple(_notices(look, {m.member for m in members}, protocol, computed.failure))
 
 
 def _informed(assignor: Assignor, topics: Iterable[str], seen: Seen) -> Assignor:
@@ -92,7 +92,7 @@ def _notices(look: Look, members: Collection[str], protocol: str, failure: str) 
     if absent := set(look.members) - set(members):
         yield Event("mend", f"a lease without a member no longer counts: {', '.join(sorted(absent))}")
     if failure:
-        yield Log(f"the assignor {protocol} failed here, grouped assigns whole partitions: {failure}")
+        yield LogLine(f"the assignor {protocol} failed here, grouped assigns whole partitions: {failure}")
 
 
 def _refuse_if_excluded(state: State, seen: Seen) -> None:

@@ -7,13 +7,16 @@ from dataclasses import replace
 
 from coordinator.member.decision import Call, Seen
 from coordinator.member.requests import ReadFirstTimes, ResolveOffsets
-from coordinator.member.state import Offsets, State
+from coordinator.member.state import State
 from coordinator.plan.event_time_lead import unread, within_lead
 from coordinator.plan.planning import OwnedRanges
 from coordinator.values.offset_spec import AtTimestamps, NoMatch
+from coordinator.values.subscription import OffsetByPartition
 
 
-def keep_lead(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+def keep_lead(
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     """`work` with no lane more than `max.lane.lead` ahead of the lane with the oldest next record."""
     most_ms = call.setup.settings.max_lead_ms
     if most_ms is None:

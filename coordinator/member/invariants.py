@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.member.batch import Batch
 from coordinator.member.state import State
-from coordinator.plan.cost.batch_cost import LaneId
 from coordinator.plan.planning import anything
 from coordinator.progress.growth import SIGHTS
 from coordinator.progress.ownership import Ownership, lane_ranges, not_owned
+from coordinator.progress.slices import LaneId
 from coordinator.values.hash_map import overlap
 
 

@@ -59,7 +59,9 @@ def see_logs(state: State, seen: Seen, call: Call) -> Decision:
 
 def with_epoch_ends(log: LogView, extents: Extents, seen: Seen) -> tuple[LogView, dict[TopicPartition, int]]:
     """The ends of leader epochs in logs that have a newer one. Each is read once."""
-    older = {tp: x.epoch for tp, x in extents.items() if tp in log.bounds and x.epoch < log.bounds[tp].epoch}
+    older = {
+        tp: extent.epoch for tp, extent in extents.items() if tp in log.bounds and extent.epoch < log.bounds[tp].epoch
+    }
     keys = {tp: (log.topics[tp.topic].id, tp, epoch, log.bounds[tp].epoch) for tp, epoch in older.items()}
     if wanted := {tp: epoch for tp, epoch in older.items() if keys[tp] not in log.epoch_ends}:
         ends = seen.of(ReadEpochEnds(wanted))

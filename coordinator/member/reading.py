@@ -29,15 +29,16 @@ from coordinator.member.obeying import in_order, one_end
 from coordinator.member.pacing import ends_of
 from coordinator.member.poison import without_parked
 from coordinator.member.requests import Grant, ReadReach
-from coordinator.member.state import Offsets, State
+from coordinator.member.state import State
 from coordinator.plan.back_pressure import held_back
-from coordinator.plan.cost.batch_cost import LaneId
 from coordinator.plan.failing_keys import together
 from coordinator.plan.joined_ranges import owned_in_all
 from coordinator.plan.planning import OwnedRanges, with_positions
 from coordinator.progress.segments import Progress
+from coordinator.progress.slices import LaneId
 from coordinator.redis.lane_lines import FAILING, JOINED, LEAD, OLDER, ROOM
 from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import OffsetByPartition
 
 
 def limit(state: State, seen: Seen, call: Call) -> Decision:
@@ -57,7 +58,9 @@ def limit(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, reading=replace(state.reading, seen=looked_at_now, work=work, ceilings=ceilings)))
 
 
-def _room(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+def _room(
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     """Back pressure. A commit elsewhere may make room, so the member acquires again each time.
 
     A pinned member counts in its own hashes: no assignment ever moves the others, which may have no reader.
@@ -69,7 +72,9 @@ def _room(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call
     return (state if roomy == work else replace(state, owning=replace(state.owning, stale=True))), roomy
 
 
-def _joined(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+def _joined(
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     topics = [t for t in call.setup.cutting.joined if t in state.log.topics]
     return state, owned_in_all(work, topics, state.reading.held)
 
@@ -78,7 +83,9 @@ def _within(progress: Progress, ranges: tuple[HashRange, ...]) -> Progress:
     return Progress(tuple(s for hashes in ranges for s in progress.within(hashes).segments))
 
 
-def _budget(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+def _budget(
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     """The grant of the cost model. Ranges that were acquired since the last look begin anew in it."""
     before = state.reading
     owned = owned_ranges(state.owning.acquired.ownership)
@@ -93,7 +100,7 @@ def _budget(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Ca
     return replace(state, reading=reading), granted.work
 
 
-Limit = Callable[[State, OwnedRanges, Offsets, Seen, Call], tuple[State, OwnedRanges]]
+Limit = Callable[[State, OwnedRanges, OffsetByPartition, Seen, Call], tuple[State, OwnedRanges]]
 """Narrows the work; the offsets are the ends of this run."""
 
 LIMITS: tuple[tuple[str | None, Limit], ...] = (

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from coordinator.assignment.settings import GroupSettings
 from coordinator.member.kinds import Request
-from coordinator.member.requests import Log
+from coordinator.member.requests import LogLine
 from coordinator.member.state import State
 from coordinator.redis.group_state import STANDBY, WORKING
 
@@ -27,5 +27,5 @@ def with_role(state: State, role: str, settings: GroupSettings) -> tuple[State, 
     drained_no_more = not role and not settings.standby
     if role == state.life.role or not (role in _LINES or drained_no_more):
         return state, ()
-    lines = (Log(_LINES[role].format(settings.group, state.life.member)),) if role in _LINES else ()
+    lines = (LogLine(_LINES[role].format(settings.group, state.life.member)),) if role in _LINES else ()
     return replace(state, life=replace(state.life, role=role)), lines

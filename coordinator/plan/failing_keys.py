@@ -14,15 +14,12 @@ from operator import attrgetter
 
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.failing import FailingRecord
-from coordinator.progress.slices import Slice
+from coordinator.progress.slices import LaneId, Slice
 from coordinator.values.hash_map import HashMap, touching
-from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
 
 Records = Mapping[TopicPartition, Sequence[FailingRecord]]
 """The failing records of each partition, by ascending hash."""
-
-_Lane = tuple[TopicPartition, HashRange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,7 @@ class Apart:
     work: OwnedRanges  # of hashes that may read something; a failing key that is due has one record
     held: OwnedRanges  # of failing keys that wait; of a partition at its cap, of all hashes that do not fail
     over: tuple[FailingRecord, ...]  # their positions have passed them
-    due: frozenset[_Lane] = field(default_factory=frozenset)
+    due: frozenset[LaneId] = field(default_factory=frozenset)
 
 
 def by_partition(failing: Iterable[FailingRecord]) -> Records:
@@ -56,7 +53,7 @@ def apart(work: OwnedRanges, records: Iterable[FailingRecord], now_ms: int, long
     known = by_partition(records)
     full = at_cap((r for of_tp in known.values() for r in of_tp), most)
     reads, held = dict(work), dict[TopicPartition, tuple[OwnedRange, ...]]()
-    due = list[_Lane]()
+    due = list[LaneId]()
     for tp in known.keys() & work.keys():
         readable, waiting = list[OwnedRange](), list[OwnedRange]()
         for piece, record in _pieces(work[tp], known[tp]):

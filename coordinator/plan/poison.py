@@ -20,18 +20,13 @@ from coordinator.assignment.rebalance import owned_ranges, union
 from coordinator.errors import StateFormatError
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.ownership import Owned, Ownership
-from coordinator.progress.slices import Slice
+from coordinator.progress.slices import LaneId, Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.values.hash_map import HashMap, missing
 from coordinator.values.ranges import NUMBER, HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
 
-Lane = tuple[TopicPartition, HashRange]
-
-OffsetsOfARecord = Callable[[Lane], int]
-"""How many offsets hold about one record of a lane."""
-
-Trials = Mapping[Lane, int]
+TrialLanes = Mapping[LaneId, int]
 """The struck lanes of a batch, each with the number of offsets that hold about one record of it."""
 
 MOST_SLICES = 64
@@ -119,7 +114,7 @@ def struck_ranges(strikes: Iterable[Strike]) -> dict[TopicPartition, tuple[HashR
     return {tp: union(hashes) for tp, hashes in of_tp.items()}
 
 
-def working_text(slices: Iterable[Slice], trials: Trials) -> str:
+def working_text(slices: Iterable[Slice], trials: TrialLanes) -> str:
     """The slices that a member's tasks have begun, in the form of Redis; above MOST_SLICES, only those on trial.
 
     `one`: it is about one record, on trial.
@@ -134,12 +129,12 @@ def working_text(slices: Iterable[Slice], trials: Trials) -> str:
     )
 
 
-def trial_of(lane: Lane, trials: Collection[Lane]) -> Lane | None:
+def trial_of(lane: LaneId, trials: Collection[LaneId]) -> LaneId | None:
     """The lane on trial that holds this one, or this key."""
-    return next((x for x in trials if x[0] == lane[0] and x[1].intersection(lane[1]) == lane[1]), None)
+    return next((trial for trial in trials if trial[0] == lane[0] and trial[1].intersection(lane[1]) == lane[1]), None)
 
 
-def singly(slices: Iterable[Slice], trials: Trials) -> bool:
+def singly(slices: Iterable[Slice], trials: TrialLanes) -> bool:
     """Whether a task with these slices takes and reports records one by one: of one key, or of about one record."""
     if not trials:
         return False
@@ -154,13 +149,13 @@ def forgiven(strikes: Iterable[Strike], work: OwnedRanges) -> tuple[Strike, ...]
 
 
 def tried(
-    work: OwnedRanges, strikes: Collection[Strike], offsets_of_a_record: OffsetsOfARecord
-) -> tuple[OwnedRanges, Trials]:
+    work: OwnedRanges, strikes: Collection[Strike], offsets_of_a_record: Callable[[LaneId], int]
+) -> tuple[OwnedRanges, TrialLanes]:
     """The work without parked hashes, and with struck hashes as lanes of their own; these are the trials.
 
     A trial ends with the struck offsets at the latest. So its next strike is for a part of the same hashes and offsets.
     """
-    limited, trials = dict(work), dict[Lane, int]()
+    limited, trials = dict(work), dict[LaneId, int]()
     for tp in sorted({s.tp for s in strikes} & work.keys()):
         pieces = []
         for piece, struck in _cut(work[tp], HashMap.stacked((s.hashes, s) for s in strikes if s.tp == tp)):

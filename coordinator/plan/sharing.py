@@ -63,7 +63,10 @@ def shared_stretches(tasks: Sequence[Iterable[Slice]]) -> SharedStretches:
         for tp, slices in of_task.items():
             reads.setdefault(tp, []).append(slices)
     few = {tp: tasks for tp, tasks in reads.items() if len(tasks) > 1 and sum(map(len, tasks)) <= MOST_PARTS}
-    longest = {tp: nlargest(MOST_STRETCHES, _shared(tasks), key=lambda x: len(x.offsets)) for tp, tasks in few.items()}
+    longest = {
+        tp: nlargest(MOST_STRETCHES, _shared(tasks), key=lambda stretch: len(stretch.offsets))
+        for tp, tasks in few.items()
+    }
     return {tp: tuple(sorted(found, key=attrgetter("offsets"))) for tp, found in longest.items() if found}
 
 

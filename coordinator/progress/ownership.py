@@ -70,7 +70,7 @@ def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
         return offset
     if not offset.by_key:
         slices = {tp: _same_slices(of_tp[0], ownership.get(tp, ())) for tp, of_tp in offset.lanes.items()}
-        return replace(offset, lanes={tp: (x,) for tp, x in slices.items() if x})
+        return replace(offset, lanes={tp: (lane,) for tp, lane in slices.items() if lane})
     lanes = {
         tp: tuple(
             Lane(h, lane.epoch, lane.position, lane.offsets)
@@ -79,7 +79,7 @@ def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
         )
         for tp, lanes in offset.lanes.items()
     }
-    return replace(offset, lanes={tp: x for tp, x in lanes.items() if x})
+    return replace(offset, lanes={tp: parts for tp, parts in lanes.items() if parts})
 
 
 def remaining(offset: StreamOffset, done: Mapping[TopicPartition, Progress]) -> StreamOffset:
@@ -98,7 +98,7 @@ def _remaining(lanes: Iterable[Lane], progress: Progress) -> Iterator[Lane]:
 def _same_slices(lane: Lane, owned: Iterable[Owned]) -> Lane | None:
     """The slices of a lane that are held at its lane epoch; None if there are none."""
     parts = [p for o in owned for p in o.offsets if lane.epoch == o.epoch]
-    both = tuple(x for r in lane.offsets for p in parts if (x := r.intersection(p)))
+    both = tuple(part for r in lane.offsets for p in parts if (part := r.intersection(p)))
     return Lane(lane.hashes, lane.epoch, both[0].start, both) if both else None
 
 
@@ -115,9 +115,12 @@ def completed(offset: StreamOffset) -> Facts:
     Without order, a slice proves nothing of the offsets before it.
     """
     if not offset.by_key:
-        return {tp: tuple(Fact(x.hashes, 0, x.epoch, x.offsets) for x in rows) for tp, rows in offset.rows.items()}
+        return {
+            tp: tuple(Fact(row.hashes, 0, row.epoch, row.offsets) for row in rows) for tp, rows in offset.rows.items()
+        }
     done = {
-        tp: HashMap((x.hashes, (*_done(x), x.epoch)) for x in lanes).coalesced() for tp, lanes in offset.rows.items()
+        tp: HashMap((row.hashes, (*_done(row), row.epoch)) for row in lanes).coalesced()
+        for tp, lanes in offset.rows.items()
     }
     return {tp: tuple(Fact(h, at, epoch, more) for h, (at, more, epoch) in of_tp) for tp, of_tp in done.items()}
 
@@ -139,7 +142,7 @@ def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
         yield from (Fact(h, position, offsets=offsets) for h in seen)
         yield from (Fact(h, lane.position) for h in missing(lane.hashes, seen))
 
-    return {tp: tuple(sorted(f for x in rows for f in facts(tp, x))) for tp, rows in offset.rows.items()}
+    return {tp: tuple(sorted(f for row in rows for f in facts(tp, row))) for tp, rows in offset.rows.items()}
 
 
 def lane_ranges(lanes: Sequence[Lane | Row]) -> tuple[Owned, ...]:
@@ -177,7 +180,7 @@ def facts_within(facts: Facts, ranges: Facts) -> Facts:
 
 def facts_below(facts: Facts, extents: Extents) -> Facts:
     """The facts as far as the log has their records: below the ends of `extents` (rule: leader-epoch-facts)."""
-    below = {tp: tuple(_below(f, x.end) for f in facts[tp]) for tp, x in extents.items() if tp in facts}
+    below = {tp: tuple(_below(f, extent.end) for f in facts[tp]) for tp, extent in extents.items() if tp in facts}
     return {**facts, **below}
 
 

@@ -128,7 +128,17 @@ class LaneReport:
 def interesting(lanes: Iterable[LaneLine]) -> list[LaneLine]:
     """The lanes in the order of an operator's interest: parked, on trial, limited, then by lag."""
     order = {PARKED: 0, TRIED: 1}
-    return sorted(lanes, key=lambda x: (order.get(x.why, 2), not x.limited, -(x.lag_s or 0), -x.lag, x.tp, x.hashes))
+    return sorted(
+        lanes,
+        key=lambda lane: (
+            order.get(lane.why, 2),
+            not lane.limited,
+            -(lane.lag_s or 0),
+            -lane.lag,
+            lane.tp,
+            lane.hashes,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from coordinator.progress.slices import Slice
 from coordinator.values.log import Log
 from coordinator.values.offset_spec import AtTimestamp, NoMatch
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.values.subscription import Assigned, Bounds, Subscription, TopicPartition
+from coordinator.values.subscription import Assigned, Bounds, OffsetByPartition, Subscription, TopicPartition
 from spark_coop_source.driver.pushed_filters import NOTHING, Pushed, pushed
 from spark_coop_source.driver.tasks import input_partitions
 from spark_coop_source.driver.wiring import check_dead_letters, cutting, kafka_log
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OffsetByPartition = Mapping[TopicPartition, int]
 LOOK_S = 1.0
 """The time between two looks at a log that ends before a wanted offset."""
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord, deferred_and_parked
-from coordinator.redis.group_state import Event
+from coordinator.redis.group_state import GroupEvent
 from coordinator.tools.audit.report import Audit
 from coordinator.tools.moving.exporting import Exported
 from coordinator.tools.moving.importing import Import
@@ -56,7 +56,7 @@ def of_owners(owners: Iterable[KeyOwner]) -> Document:
     return {"owners": [asdict(o) for o in owners]}
 
 
-def of_event(event: Event) -> Document:
+def of_event(event: GroupEvent) -> Document:
     """One event of `events`, which prints one object on each line."""
     return asdict(event) | {"at_ms": event.at_ms}
 

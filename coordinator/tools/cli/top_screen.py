@@ -21,7 +21,7 @@ from textual.widgets import DataTable, Footer, Input, Static
 
 from coordinator.errors import CoopKafkaError
 from coordinator.progress.failing import FailingRecord
-from coordinator.redis.group_state import Event, GroupState
+from coordinator.redis.group_state import GroupEvent, GroupState
 from coordinator.redis.lane_lines import LaneLine
 from coordinator.tools.cli.printing import counted, moment, printable
 from coordinator.tools.cli.tables import line_of
@@ -48,7 +48,7 @@ class TopLook:
     top: TopView
     state: GroupState
     failing: tuple[FailingRecord, ...]
-    events: tuple[Event, ...]
+    events: tuple[GroupEvent, ...]
 
 
 def _lane(member: str, line: LaneLine) -> TopRow:

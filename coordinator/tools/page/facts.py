@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from coordinator.redis.group_state import Event
+from coordinator.redis.group_state import GroupEvent
 from coordinator.tools.operations.key_owner import KeyOwner
 from coordinator.tools.operations.top_view import lane_fields
 from coordinator.tools.operations.views import GroupView, PartitionView, view
@@ -62,7 +62,7 @@ def _partition(p: PartitionView, failing: Mapping[TopicPartition, int]) -> PageF
     return known | counts
 
 
-def written_event(e: Event) -> PageFacts:
+def written_event(e: GroupEvent) -> PageFacts:
     """An event."""
     return {**asdict(e), "at_ms": e.at_ms}
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coordinator.plan.cost.batch_cost import LaneId
 from coordinator.plan.cost.quotas import Budget, Quota
 from coordinator.plan.cost.steering import Steering
 from coordinator.plan.cost.telemetry import MOST_KEYS, KeyCost, SliceCost
@@ -21,7 +20,7 @@ from coordinator.plan.poison import Strike, tried
 from coordinator.progress.ends import ended, ends_of
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
-from coordinator.progress.slices import Slice
+from coordinator.progress.slices import LaneId, Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import hash_key

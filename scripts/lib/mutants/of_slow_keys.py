@@ -316,7 +316,7 @@ FAULTS = (
     ),
     Fault(
         "a log that was cut and has grown again passes for the old one",
-        (Edit("coordinator/progress/data_loss.py", "if tp in ends and ends[tp] < x.end}", "if tp in ends and False}"),),
+        (Edit("coordinator/progress/data_loss.py", "ends[tp] < extent.end", "False"),),
         ("tests/coordinator/member/test_leader_epochs.py",),
     ),
     Fault(

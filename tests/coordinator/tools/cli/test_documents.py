@@ -8,7 +8,7 @@ import pytest
 from broker_jars import ROOT
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord
-from coordinator.redis.group_state import Event, GroupState
+from coordinator.redis.group_state import GroupEvent, GroupState
 from coordinator.redis.lane_lines import CostKind, LaneLine
 from coordinator.tools.audit.report import Audit, Fault, PartitionAudit
 from coordinator.tools.cli import documents
@@ -68,7 +68,7 @@ DOCUMENTS = {
     "describe": documents.of_sets([GROUP, GROUP]),
     "gaps": documents.of_gaps([PartitionGaps("orders", 0, 5, 9, (Gap(str(WHOLE), 5, ("5-8",)),))]),
     "owner": documents.of_owners([KeyOwner("orders", 0, True, "05", str(WHOLE), 5, ("7-8",), "aa.1", "m-1", "h1")]),
-    "events": documents.of_event(Event("1000-0", "join", "m-1", "a reason", "orders 0 lo-hi")),
+    "events": documents.of_event(GroupEvent("1000-0", "join", "m-1", "a reason", "orders 0 lo-hi")),
     "top": documents.of_activity(
         TopView("g", "Stable", (MemberActivity("m-1", "working", 1, 45, 0.5, 2.0, 10.0, 3.0, "-", 93, "x"),), (LINE,))
     ),
