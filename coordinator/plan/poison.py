@@ -77,18 +77,6 @@ class Strike:
         """Its name in Redis."""
         return f"{self.tp.topic} {self.tp.partition} {self.hashes}"
 
-    @property
-    def state(self) -> str:
-        """Its state for people and programs."""
-        return "parked" if self.parked else "on trial"
-
-    @property
-    def shown(self) -> dict[str, object]:
-        """The strike for programs."""
-        where = {"topic": self.tp.topic, "partition": self.tp.partition, "hashes": str(self.hashes)}
-        counted = {"strikes": self.count, "state": self.state, "at_ms": self.at_ms, "member": self.member}
-        return {**where, "offset": self.offset, **counted}
-
     @classmethod
     def parse(cls, field: str, value: str) -> "Strike":
         """The strike of its two texts; raises `StateFormatError`."""

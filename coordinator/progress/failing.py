@@ -56,14 +56,6 @@ class FailingRecord:
         """Its state in Redis, for people and for programs."""
         return "parked" if self.parked else "deferred"
 
-    @property
-    def shown(self) -> dict[str, object]:
-        """The record for programs."""
-        where = {"topic": self.tp.topic, "partition": self.tp.partition, "hash": f"{self.key_hash:016x}"}
-        next_ms = None if self.parked else self.next_ms
-        counted = {"offset": self.offset, "state": self.state, "attempts": self.attempts, "next_try_ms": next_ms}
-        return {**where, **counted, "error": self.error, "message": self.message}
-
     @classmethod
     def parse(cls, field: str, value: str) -> "FailingRecord":
         """The record of its two texts; raises `StateFormatError`."""

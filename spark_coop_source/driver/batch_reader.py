@@ -6,7 +6,7 @@ no group, commits nothing, needs no Redis: a batch is one plan from fixed positi
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from time import monotonic, sleep

@@ -211,7 +211,7 @@ def test_the_first_batch_is_at_work_while_it_runs_though_the_member_was_idle_bef
     service.tasks(end)
     runs = top_view(members.name, members.state, [])
     assert [m.runs_s is not None and 0 <= m.runs_s < 30 for m in runs.members] == [True]
-    assert sum(line.quota for _, line in runs.lanes) >= 40
+    assert sum(lane.quota for lane in runs.lanes) >= 40
     service.next_offset(end, UNLIMITED)
     assert [m.runs_s for m in top_view(members.name, members.state, []).members] == [None], "it has ended"
 
