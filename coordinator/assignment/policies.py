@@ -95,7 +95,7 @@ class Policy:
         return own | {f"{CLUSTER}{name}": value for name, value in cluster if value != "true"}
 
 
-UNREADABLE_TOPIC = f"this Kafka user may not read the topic {POLICIES}, even if it does not exist"
+UNREADABLE_TOPIC = f"this Kafka user may not read the topic {POLICIES}, which need not exist"
 GRANT = f"grant the user READ on the topic {POLICIES}"
 """Why the cluster's policies are unknown, and the remedy."""
 

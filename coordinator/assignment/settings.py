@@ -17,8 +17,10 @@ LONGEST_DELAY_MS = DAY_MS
 
 Ordering = Literal["key", "none"]
 StateLoss = Literal["fail", "earliest"]
+Policies = Literal["optional", "required"]
 Takes = Literal["records", "keys", "batches"]
 _ORDERINGS: tuple[Ordering, ...] = get_args(Ordering)
+_POLICIES: tuple[Policies, ...] = get_args(Policies)
 _TAKES: tuple[Takes, ...] = get_args(Takes)
 _STATE_LOSSES: tuple[StateLoss, ...] = get_args(StateLoss)
 
@@ -38,6 +40,7 @@ class MemberOptions:
     on_state_loss: StateLoss = option("on.state.loss", Word(_STATE_LOSSES), "fail")
     fail_on_data_loss: bool = option("failOnDataLoss", Flag(), "true")
     standby: bool = option("standby", Flag(), "false")  # rule: standby-takes-over
+    policies: Policies = option("policies", Word(_POLICIES), "optional")  # whether its user must read the cluster's
     ordering: Ordering = option("ordering", Word(_ORDERINGS), "key")  # of the group (rule: one-ordering)
     unread_batches: bool = option("allow.unread.batches", Flag(), "false")  # count as done once the sink completes them
     replay_acknowledged: bool = option("replay.acknowledged", Flag(), "true")  # whether a replay has those records

@@ -23,7 +23,9 @@ from kafka.errors import (
     KafkaConfigurationError,
     KafkaConnectionError,
     KafkaError,
+    KafkaTimeoutError,
     NodeNotReadyError,
+    NotControllerError,
     SaslAuthenticationFailedError,
 )
 from kafka.future import Future
@@ -51,13 +53,22 @@ BOOTSTRAP_MS = 5_000
 """The longest attempt to connect, unless `bootstrap_timeout_ms` is set."""
 
 NEXT_SERVER_MS = 1_000
-"""An attempt with one of several bootstrap servers: it may be frozen. Each later attempt gets as much more."""
+"""The wait for the first answer of one of several bootstrap servers: it may be frozen. Each later attempt gets as much
+more. A server that has answered is not frozen: its login has all the time that is left."""
 
-REQUEST_MS = 10_000
-"""The wait for an answer, unless `request_timeout_ms` is set: then the broker is taken for away."""
+REQUEST_MS = 8_000
+"""The wait for an answer, unless `request_timeout_ms` is set: then the broker is taken for away. A line follows,
+so no call waits for 10 s without one."""
 
 BACKOFF_MS = 1_000
 """Longest pause between two attempts to connect. It is Java's default; kafka-python's is 30 s."""
+
+IN_TIME: Mapping[str, object] = {
+    "bootstrap_timeout_ms": BOOTSTRAP_MS,
+    "reconnect_backoff_max_ms": BACKOFF_MS,
+    "request_timeout_ms": REQUEST_MS,
+}
+"""Settings of each client that a member waits for."""
 
 BRIEF_S = 1.0
 """The wait for an answer that is not worth more: of the group in which stable offsets are mirrored."""
@@ -117,7 +128,8 @@ class KafkaConnection:
         while True:
             try:
                 session = self._open()
-                answer = question(session) if patient else _briefly(partial(question, session))
+                asked = partial(_asked, question, session)
+                answer = asked() if patient else _briefly(asked)
             except (CoopKafkaError, KafkaError, OSError) as error:
                 failure = self._after(error, what)
             else:
@@ -157,11 +169,19 @@ class KafkaConnection:
         if self._session is None:
             # The consumer's settings that an admin client does not have are left out.
             known = {k: v for k, v in client_arguments(self._kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
-            own = {"bootstrap_timeout_ms": BOOTSTRAP_MS, "reconnect_backoff_max_ms": BACKOFF_MS}
-            own |= {"request_timeout_ms": REQUEST_MS, **known}
-            self._session = Session(*open_client(KafkaAdminClient, own))
+            self._session = Session(*open_client(KafkaAdminClient, {**IN_TIME, **known}))
             self._answered_before = True
         return self._session
+
+
+def _asked(question: Callable[[Session], T], session: Session) -> T:
+    """The result of `question`. kafka-python raises a bare error if the controller moves twice meanwhile."""
+    try:
+        return question(session)
+    except RuntimeError as error:
+        if str(error) != internals.NO_CONTROLLER:
+            raise
+        raise NotControllerError(str(error)) from None
 
 
 def _briefly(question: Callable[[], T]) -> T:
@@ -202,21 +222,22 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python ha
     def get_connection(self, node_id: object, timeout_ms: float | None = None, **how: object) -> object:
         if self.last_failure is not None and is_refusal(self.last_failure):
             raise self.last_failure
-        if timeout_ms is not None:
-            timeout_ms = self._its_turn(node_id, timeout_ms)
+        first_answer_ms = None if timeout_ms is None else self._its_turn(node_id)
         connection = super().get_connection(node_id, timeout_ms, **how)
+        if first_answer_ms is not None:
+            self._net.call_at(time.monotonic() + first_answer_ms / 1000, lambda: _close_if_frozen(connection))
         if not connection.init_future.is_done:
             connection.init_future.add_callback(self._forget)
             connection.init_future.add_errback(lambda failure: self._remember(failure, connection))
         return connection
 
-    def _its_turn(self, node_id: object, timeout_ms: float) -> float:
-        """The time for an attempt with a bootstrap server. Raises while another one has failed less often."""
+    def _its_turn(self, node_id: object) -> float | None:
+        """The time for the first answer of one of several servers. Raises while another one has failed less often."""
         servers = [broker.node_id for broker in self.cluster.bootstrap_brokers()]
         failed = {server: self._backoff.get(server, (0,))[0] for server in servers}
         if failed.get(node_id, 0) > min(failed.values()):
             raise NodeNotReadyError(node_id)
-        return min(timeout_ms, NEXT_SERVER_MS * (1 + failed.get(node_id, 0))) if len(servers) > 1 else timeout_ms
+        return NEXT_SERVER_MS * (1 + failed.get(node_id, 0)) if len(servers) > 1 else None
 
     def _forget(self, _: object) -> None:
         self.last_failure, self._ended_logins = None, 0
@@ -228,6 +249,12 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python ha
             self._ended_logins += 1
             if self._ended_logins == ENDED_LOGINS:
                 self.last_failure = SaslAuthenticationFailedError("the broker ends the connection during the login")
+
+
+def _close_if_frozen(connection: KafkaNetConnection) -> None:
+    """End an attempt to connect without a first answer, which comes before the login."""
+    if connection.initializing and connection.broker_version_data is None:
+        connection.close(KafkaTimeoutError("no first answer"))
 
 
 def open_client(

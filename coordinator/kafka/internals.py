@@ -4,7 +4,8 @@
     MemoryRecords._next_slice, _cache_next                                       record batches as they are on the wire
     consumer._manager._build_transport, transport._sock; its cluster             sockets; leaders
     manager.cluster._topics                                                      topics of the first request
-    manager._backoff, manager.cluster._coordinators                              failed attempts; a group's coordinator
+    manager._backoff, manager.cluster._coordinators                              failed attempts; groups' coordinators
+    admin._find_coordinator_id                                                   the broker that coordinates a group
     producer._accumulator, _sender, _transaction_manager                         records with neither key nor value
 
 `tests/coordinator/kafka/test_internals.py` names what another version lacks.
@@ -13,8 +14,11 @@
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.net.manager import KafkaConnectionManager
+
+NO_CONTROLLER = "Failed to find active controller id!"
+"""The text of an administrator's bare RuntimeError: the controller was another one, twice."""
 
 Fetchable = Callable[[], list[TopicPartition]]
 
@@ -85,6 +89,12 @@ def request_first(manager: KafkaConnectionManager, topics: Iterable[str]) -> Non
 def forget_coordinators(manager: KafkaConnectionManager) -> None:
     """Let the next request about a group ask for its coordinator: kafka-python never forgets one."""
     manager.cluster._coordinators.clear()
+
+
+def groups_of_coordinator(admin: KafkaAdminClient, group: str) -> list[dict[str, Any]]:
+    """The groups of the broker that coordinates this one. kafka-python by itself asks all brokers."""
+    found: list[dict[str, Any]] = admin.list_groups([admin._manager.run(admin._find_coordinator_id, group)])
+    return found
 
 
 def leader_of(consumer: KafkaConsumer, at: TopicPartition) -> int | None:

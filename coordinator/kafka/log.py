@@ -16,6 +16,7 @@ from kafka.structs import TopicPartition as KafkaTopicPartition
 
 from coordinator.errors import InvalidOptionError, LogError, StartingOffsetError
 from coordinator.errors.quoting import quoted
+from coordinator.kafka import internals
 from coordinator.kafka.connection import SHORT_PATIENCE_MS, KafkaConnection, Session
 from coordinator.kafka.errors import other_group_type, unknown_partitions
 from coordinator.kafka.matching import Matching
@@ -158,7 +159,7 @@ class KafkaLog:
         found, missing = self._connection.ask(
             f"offsets of {len(wanted)} partitions", lambda session: look_up_now(session, questions, self._isolation)
         )
-        self._silence.noticed(missing)
+        self._silence.noticed(wanted, missing)
         if beginnings is None:
             beginnings = {tp: at.offset for tp, at in found[EARLIEST].items()}
         return {tp: Bounds(beginnings[tp], *found[LATEST][tp]) for tp in wanted if tp not in missing}
@@ -220,7 +221,8 @@ class KafkaLog:
 
     def must_hold_offsets(self, group: str) -> None:
         """Raise `GroupTypeError` if Kafka's own group of that name cannot hold offsets, or not ours."""
-        listed = self._connection.ask(f"the type of group {group!r}", lambda session: session.admin.list_groups())
+        what = f"the type of group {group!r}"
+        listed = self._connection.ask(what, lambda session: internals.groups_of_coordinator(session.admin, group))
         kinds = {found["protocol_type"] for found in listed if found["group_id"] == group}
         if other := kinds & _OTHER_KINDS:
             raise other_group_type(group, min(other))

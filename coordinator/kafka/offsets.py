@@ -57,12 +57,14 @@ NO_OFFSET = -1
 CONSUMER = -1
 """The replica id of a client that is not a replica."""
 
-METADATA_MS, LAST_METADATA_MS = 1_000, 10_000
-"""The wait for one broker's metadata. Then another broker is asked, one with a question under way last; it gets more
-time, since large clusters take longer."""
+METADATA_MS, LAST_METADATA_MS, OTHERS = 1_000, 6_000, 2
+"""The wait for one broker's metadata. Then another broker is asked, at most `OTHERS` times, one with a question under
+way last; it gets more time, since large clusters take longer."""
 
 LEADER_MS = 1_000
 """The wait for leaders that do not answer at once. Later looks do not wait for them, and take their late answers."""
+
+NO_ANSWER_YET = errors.KafkaTimeoutError("no answer yet")
 
 _NO_IDS = ("None", str(UUID(int=0)))
 """Brokers before 2.8 have no field for a topic id, and newer ones answer zeros until the whole cluster is upgraded."""
@@ -156,7 +158,8 @@ def look_up_now(
         known, refused = _parted(answer)
         found[time_ms] |= known
         of_leader = [tp for tp in questions[time_ms] if session.leaders[tp] == leader and tp not in known]
-        missing |= {tp: f"{_address(session, leader)}: {error_text(refused.get(tp, answer))}" for tp in of_leader}
+        why = answer if isinstance(answer, BaseException) else NO_ANSWER_YET  # to the question before this one
+        missing |= {tp: f"{_address(session, leader)}: {error_text(refused.get(tp, why))}" for tp in of_leader}
     for tp in missing:  # another broker may lead it by now
         session.leaders.pop(tp, None)
     return found, missing
@@ -229,7 +232,7 @@ def _by_leader(wanted: Wanted, leaders: Mapping[TopicPartition, int]) -> dict[in
 async def _answer(manager: KafkaConnectionManager, request: KafkaRequest) -> Response:
     """Runs in kafka-python's thread. Any broker will do, so it asks another one if one does not answer."""
     failure: Exception = errors.MetadataEmptyBrokerList()
-    others = max(0, len(manager.cluster.brokers()) - 1)
+    others = min(OTHERS, max(0, len(manager.cluster.brokers()) - 1))
     for wait_ms in [METADATA_MS] * others + [LAST_METADATA_MS]:
         try:
             return await manager.wait_for(manager.send(request), wait_ms)
@@ -257,15 +260,19 @@ async def _answers_now(
             except (errors.KafkaError, OSError) as error:
                 answers[key] = error
         else:
-            answers[key] = errors.KafkaTimeoutError("no answer yet")
+            answers[key] = NO_ANSWER_YET
         if pending[key].is_done:
             del pending[key]
     return answers
 
 
 def _sent(manager: KafkaConnectionManager, request: KafkaRequest, leader: int) -> Future:
+    """The answer to come. kafka-python reads which brokers live after a failure, and then not for five minutes."""
     try:
         return manager.send(request, node_id=leader)
+    except errors.UnknownBrokerIdError as error:  # a leader that lives again since then
+        manager.cluster.request_update()
+        return Future().failure(error)
     except (errors.KafkaError, OSError) as error:
         return Future().failure(error)
 

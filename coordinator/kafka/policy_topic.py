@@ -20,12 +20,12 @@ from kafka.protocol.consumer import IsolationLevel
 from coordinator.errors import InvalidOptionError, KafkaUnavailableError
 from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
-from coordinator.kafka.connection import KafkaConnection, Session, open_client
+from coordinator.kafka.connection import IN_TIME, KafkaConnection, Session, open_client
 from coordinator.kafka.offsets import described, look_up
 from coordinator.values.offset_spec import EARLIEST, LATEST
 from coordinator.values.subscription import POLICIES, TopicPartition
 
-WAIT_S = 20.0
+WAIT_S = 8.0
 """Longest wait for the records, which the log is known to have."""
 
 _POLL_MS = 500
@@ -50,7 +50,8 @@ class PolicyTopic:
     def read(self) -> tuple[str, dict[str, str]]:
         """Version and policies by name; read again if the version has changed. Empty if there is no such topic.
 
-        While the one partition of the topic is away, those that were read last: no query ends because of it.
+        While the one partition of the topic is away, those that were read last: no query ends because of it, and none
+        waits for longer than a look without patience.
         """
         try:
             self._known = self._read()
@@ -61,7 +62,8 @@ class PolicyTopic:
 
     def _read(self) -> tuple[str, dict[str, str]]:
         what = f"the topic {POLICIES!r}"
-        found = self._connection.ask(what, _place)
+        patient = self._known is None
+        found = self._connection.ask(what, _place, patient=patient)
         if found is None:
             return "", {}
         topic_id, start, end = found
@@ -70,7 +72,7 @@ class PolicyTopic:
             return self._known
         if start == end:  # nobody has set a policy yet, or all records were deleted
             return version, {}
-        return version, self._connection.ask(what, lambda _: _values(self._kafka, start, end))
+        return version, self._connection.ask(what, lambda _: _values(self._kafka, start, end), patient=patient)
 
     def write(self, changes: Mapping[str, str]) -> None:
         """Write policies by name; an empty value ends one. Creates the topic if it does not exist."""
@@ -89,7 +91,7 @@ def _place(session: Session) -> tuple[str, int, int] | None:
 
 def _values(kafka: Mapping[str, object], start: int, end: int) -> dict[str, str]:
     """The last value of each policy. A value that is not `true` counts as `false`: the strict reading."""
-    consumer, _ = open_client(KafkaConsumer, {**client_arguments(kafka), **_OURS})
+    consumer, _ = open_client(KafkaConsumer, {**IN_TIME, **client_arguments(kafka), **_OURS})
     empty_markers.install(consumer)
     partition, found = KafkaTopicPartition(*_TP), dict[str, str]()
     with closing(consumer):

@@ -14,11 +14,11 @@ from kafka.errors import KafkaTimeoutError
 
 from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
-from coordinator.kafka.connection import ANSWER_BYTES_MAX, open_client
+from coordinator.kafka.connection import ANSWER_BYTES_MAX, IN_TIME, open_client
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 
-WAIT_S = 20.0
+WAIT_S = 8.0
 """Longest wait for the records, which the log is known to have."""
 
 _POLL_MS = 500
@@ -40,7 +40,7 @@ def first_times(
     Stretches without a record (markers only), and records without a time, are left out. Raises kafka-python's
     errors, and `KafkaTimeoutError` if Kafka does not answer within `WAIT_S`.
     """
-    consumer, _ = open_client(KafkaConsumer, {**client_arguments(kafka), **_OURS})
+    consumer, _ = open_client(KafkaConsumer, {**IN_TIME, **client_arguments(kafka), **_OURS})
     empty_markers.install(consumer)
     with closing(consumer):
         return {tp: at for tp, at in _first_times(consumer, stretches) if at >= 0}

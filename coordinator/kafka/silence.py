@@ -4,8 +4,8 @@ Driver side; the thread of Spark's calls. Knows names and time; sends nothing.
 """
 
 import logging
-import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from time import monotonic
 
 from coordinator.errors import KafkaUnavailableError
 from coordinator.kafka.connection import SHORTLY_S
@@ -24,14 +24,15 @@ class Silence:
         self._since: dict[TopicPartition, float] = {}
         self._told: float | None = None  # when the first of those began that a line has named
 
-    def noticed(self, missing: Mapping[TopicPartition, str]) -> None:
-        """One look: the partitions without an answer, and why.
+    def noticed(self, asked: Iterable[TopicPartition], missing: Mapping[TopicPartition, str]) -> None:
+        """One look at some partitions: those without an answer, and why.
 
         Raises `KafkaUnavailableError` once one of them has been silent for longer than the patience.
         """
-        now = time.monotonic()
-        self._since = {tp: self._since.get(tp, now) for tp in missing}
-        longest_s = max((now - since for since in self._since.values()), default=0.0)
+        now = monotonic()
+        of_others = {tp: since for tp, since in self._since.items() if tp not in {*asked}}
+        self._since = {**of_others, **{tp: self._since.get(tp, now) for tp in missing}}
+        longest_s = max((now - self._since[tp] for tp in missing), default=0.0)
         if longest_s >= self._patience_s and missing:
             raise KafkaUnavailableError(f"{_named(missing)}, for {longest_s:.0f} s")
         if missing and self._told is None and longest_s >= SHORTLY_S:
@@ -41,7 +42,7 @@ class Silence:
                 _named(missing),
                 self._patience_s,
             )
-        elif self._told is not None and not missing:
+        elif self._told is not None and not self._since:
             _log.warning("all partitions have a leader that answers again, after %.0f s", now - self._told)
             self._told = None
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.ownership_listener import KeyRanges, OwnershipListener
-from coordinator.assignment.policies import UNKNOWN_POLICY, UNREADABLE, Policy, cluster_policy
+from coordinator.assignment.policies import NO_POLICY, UNKNOWN_POLICY, UNREADABLE, Policy, cluster_policy
 from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import CoopKafkaError, KafkaAccessError, StateFormatError, UnknownTopicError
 from coordinator.errors.quoting import VALUE, bounded
@@ -131,11 +131,11 @@ class World:
             return None
 
     def cluster_policies(self) -> tuple[str, Policy]:
-        """The policies of the Kafka cluster, with their version; `-` if this user may not read them."""
+        """The policies of the Kafka cluster, with their version; `-` where this user may not read them."""
         try:
             version, fields = self.log.cluster_policies()
         except KafkaAccessError:
-            return UNREADABLE, UNKNOWN_POLICY
+            return UNREADABLE, UNKNOWN_POLICY if self.settings.policies == "required" else NO_POLICY
         return version, cluster_policy(fields)
 
     def mirror(self, partitions: Sequence[TopicPartition], topics: Sequence[str], founding: str = "") -> bool | None:

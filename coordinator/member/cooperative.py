@@ -45,12 +45,14 @@ def look(state: State, seen: Seen, call: Call) -> Decision:
     state = place(state, seen, call)
     if state.life.verdict:
         return Decision(state, (), LookAgain())
-    looked = seen.done(HandOut(dict.fromkeys(state.log.partitions, 0), 0, 0))
+    there = [tp for tp in state.log.partitions if tp not in state.owning.unplaced]
+    looked = seen.done(HandOut(dict.fromkeys(there, 0), 0, 0))
     state = mirroring.mirror_policy(state, seen, looked.policy)
     obeying.refuse_demands(looked.policy, state.log.topics, call)
     progress = {tp: Progress((_segment(position, looked.reach[tp]),)) for tp, position in looked.positions.items()}
     acquired = Acquired(looked.reset, looked.topic_ids, {}, progress, {})
     owning = replace(state.owning, acquired=acquired, stale=False, policy=looked.policy, looked_at_ms=looked.now_ms)
+    owning = replace(owning, topics_at_ms=log_view.topics_at_ms(state.log, looked.now_ms, seen))
     return Decision(replace(state, owning=owning, turn=replace(state.turn, fresh=True)))
 
 
@@ -61,7 +63,8 @@ def _segment(position: int, reach: int) -> Segment:
 
 def take(state: State, seen: Seen, call: Call) -> Decision:
     """Take slices for the next batch, and plan it within the lease; or find that there is nothing to do."""
-    work, ends = _work(state), pacing.ends_of(state)
+    work = _work(state)
+    ends = {tp: end for tp, end in pacing.ends_of(state).items() if tp not in state.owning.unplaced}
     ready = pacing.ready(work, ends, state.pace, call.limits, seen.now_ms)
     if not (ready and anything(work, ends)):
         return _nothing(state, seen, call)
@@ -115,6 +118,8 @@ def _nothing(state: State, seen: Seen, call: Call) -> Decision:
     if state.turn.skipped:
         return Decision(state, (), Return(_offset(state, acquired.reset, acquired.topic_ids, {}, call)))
     state = replace(state, pace=replace(state.pace, idle_ms=seen.now_ms))
+    if pacing.waits_for_leaders(state):
+        return Decision(state, (), LookAgain(why=pacing.OF_LEADERS))
     if state.pace.targets is None or seen.done(Finish(state.pace.targets)):
         return Decision(state, (), Return(None))
     return Decision(state, (), LookAgain(why=pacing.OF_OTHERS))

@@ -20,6 +20,7 @@ from coordinator.member.requests import (
     Event,
     LogLine,
     ReadGroupOffsets,
+    ReadLogEnds,
     ReadStable,
     ReadStatus,
     ResolveOffsets,
@@ -54,7 +55,7 @@ def first_positions(state: State, seen: Seen, call: Call) -> Decision:
     new = [tp for tp in state.log.partitions if tp not in known]
     if new or not status:
         known_topics = {tp.topic for tp in known} | (status.topics.keys() if status else set())
-        wished = _wished(new, known_topics, seen, call)
+        wished = _wished(new, known_topics, state, seen, call)
         first = {tp: there.get(tp, position) for tp, position in wished.items()}
         founding = seen.done(creation(state, first, call, create=status is None))
         state = replace(state, life=replace(state.life, founding=founding))
@@ -102,14 +103,21 @@ def _reads_on(positions: Positions, status: Status | None, state: State, call: C
     )
 
 
-def _wished(new: Sequence[TopicPartition], known_topics: Collection[str], seen: Seen, call: Call) -> Positions:
-    """The starting offsets of new topics; earliest for new partitions of topics that the group knows."""
-    grown = tuple(tp for tp in new if tp.topic in known_topics)
-    added = tuple(tp for tp in new if tp.topic not in known_topics)
+def _wished(
+    new: Sequence[TopicPartition], known_topics: Collection[str], state: State, seen: Seen, call: Call
+) -> Positions:
+    """The starting offsets of new topics; earliest for new partitions of topics that the group knows.
+
+    Of logs whose leader does not answer now, `place` finds the beginning later. Any other start has its moment, so it
+    waits for all leaders.
+    """
     # Starting offsets for unknown partitions are a mistake, unless these partitions have positions.
+    added = tuple(tp for tp in new if tp.topic not in known_topics)
     starting = within(call.setup.starting, added) if known_topics else call.setup.starting
-    earliest = seen.of(ResolveOffsets(Earliest(), grown)) if grown else {}
-    return {**earliest, **(seen.of(ResolveOffsets(starting, added)) if added else {})}
+    timed = added if starting != Earliest() else ()
+    begin = tuple(tp for tp in new if tp not in timed and tp not in state.log.silent)
+    earliest = seen.of(ResolveOffsets(Earliest(), begin)) if begin else {}
+    return {**earliest, **(seen.of(ResolveOffsets(starting, timed)) if timed else {})}
 
 
 def place(state: State, seen: Seen, call: Call) -> State:
@@ -118,8 +126,10 @@ def place(state: State, seen: Seen, call: Call) -> State:
     After a loss of state it sees all partitions first: an older copy of the group may not know them. The group may have
     forgotten a topic while this member slept (rule: topic-expiry). A partition that this process has read, and whose
     position nothing proves for all hashes, is a loss: the state then holds the verdict, and the caller begins again.
+    A partition without a proof has no position until its leader answers.
     """
     owning, nonce, known = state.owning, state.life.nonce, state.owning.acquired.topic_ids
+    waits, unplaced = owning.unplaced if owning.placed_at == nonce else frozenset(), frozenset[TopicPartition]()
     placed = owning.placed if owning.placed_at == nonce else frozenset()
     placed = frozenset(tp for tp in placed if not known or tp.topic in known)
     in_kafka = [TopicPartition(name, p) for name, of in sorted(state.log.topics.items()) for p in range(of.count)]
@@ -127,6 +137,8 @@ def place(state: State, seen: Seen, call: Call) -> State:
     if grown:
         mine = [tp for tp in state.log.partitions if tp.topic in grown]
         new = tuple(tp for tp in mine if tp not in placed) or tuple(mine)
+        if waits == {*new} and not seen.of(ReadLogEnds(new)):
+            return state
         stable = seen.of(ReadStable(tuple(sorted({tp.topic for tp in new}))))
         unknown = [tp for tp in new if tp not in stable]
         proofs = proofs_of(state, unknown, seen, call) if unknown else Proofs({})
@@ -135,10 +147,13 @@ def place(state: State, seen: Seen, call: Call) -> State:
             return replace(state, life=replace(state.life, verdict=lost))
         first = {**proofs.positions, **stable}
         if others := tuple(tp for tp in new if tp not in first):
-            first |= seen.of(ResolveOffsets(Earliest(), others))
-        seen.done(creation(state, {tp: first[tp] for tp in new}, call))
+            first |= {tp: b.beginning for tp, b in (seen.of(ReadLogEnds(others)) or {}).items()}
+        unplaced = frozenset(new) - first.keys()
+        if unplaced != frozenset(new):
+            seen.done(creation(state, {tp: first[tp] for tp in new if tp in first}, call))
         _assert_more(state, proofs, seen)
-    return replace(state, owning=replace(owning, placed=placed | frozenset(in_kafka), placed_at=nonce))
+    placed |= frozenset(in_kafka) - unplaced
+    return replace(state, owning=replace(owning, placed=placed, placed_at=nonce, unplaced=unplaced))
 
 
 def prove(state: State, seen: Seen, call: Call) -> Decision:

@@ -19,6 +19,7 @@ from coordinator.errors import ConflictingOptionsError
 from coordinator.errors.quoting import VALUE
 from coordinator.errors.quoting import bounded as shortened
 from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Return, Seen
+from coordinator.member.log_view import begin_run
 from coordinator.member.low_ends import believed
 from coordinator.member.requests import (
     LogLine,
@@ -40,7 +41,8 @@ from coordinator.values.subscription import OffsetByPartition, TopicPartition
 def set_targets(state: State, seen: Seen, call: Call) -> Decision:
     """AvailableNow ends at the log ends of now; older partitions end at their watermarks, read a little later.
 
-    So a new partition can be read up to its target as soon as the older ones are at theirs.
+    So a new partition can be read up to its target as soon as the older ones are at theirs. For that, all leaders of a
+    topic that grew must answer.
 
     Raises `ConflictingOptionsError` if other reads of the query read joined topics. Spark asks its reads one after the
     other, so one would wait for another driver, which waits for the other read.
@@ -51,14 +53,14 @@ def set_targets(state: State, seen: Seen, call: Call) -> Decision:
             "name all topics of copartition in the option subscribe, or use another trigger",
         )
     bounds = state.log.bounds
-    if state.log.silent:
-        return Decision(state, (), LookAgain(RETRY_MS))
     older = older_partitions(seen.of(ReadGrowths()), seen.of(ReadPartitionCounts()), state.log.topics)
+    if {tp.topic for tp in older} & {tp.topic for tp in state.log.silent}:
+        return Decision(state, (), LookAgain(RETRY_MS, "not all leaders of a topic that grew answer"))
     state, taken = _with_sight(state, older & bounds.keys(), seen)
     if not taken:
         return Decision(state, (), LookAgain(RETRY_MS, "Kafka does not name the watermarks of all partitions"))
     targets = {tp: b.end for tp, b in bounds.items()} | dict(state.growing.sights[-1].marks)
-    return Decision(replace(state, pace=replace(state.pace, targets=targets)), (), Return(None))
+    return Decision(begin_run(state, targets), (), Return(None))
 
 
 def log_growths(state: State, seen: Seen, call: Call) -> Decision:
@@ -190,10 +192,12 @@ def _positions(
 ) -> dict[TopicPartition, Segments]:
     """The positions of older partitions that this or another member should read.
 
-    Of a pinned group, all older ones: the member that names one may start later.
+    Of a pinned group, all older ones: the member that names one may start later. One that has no position before its
+    leader answers is at its beginning.
     """
+    waiting = dict.fromkeys(state.owning.unplaced & {*older}, ((WHOLE, 0),))
     if call.setup.pinned:
-        return dict(seen.of(ReadPositions(tuple(sorted(older)))))
+        return {**waiting, **seen.of(ReadPositions(tuple(sorted(older))))}
     assignment = seen.of(ReadAssignment())
     read = {tp for ranges in assignment.values() for tp in ranges} | set(state.log.partitions)
-    return dict(seen.of(ReadPositions(tuple(sorted(tp for tp in older if tp in read)))))
+    return {**waiting, **seen.of(ReadPositions(tuple(sorted(tp for tp in older if tp in read))))}

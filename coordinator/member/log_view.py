@@ -9,7 +9,7 @@ from coordinator.member.state import UNSEEN, LogView, State
 from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.leader_epochs import Extents
-from coordinator.values.subscription import Assigned, Subscription, Topic, TopicPartition
+from coordinator.values.subscription import Assigned, OffsetByPartition, Subscription, Topic, TopicPartition
 
 
 def see_topics(state: State, seen: Seen, call: Call) -> Decision:
@@ -36,6 +36,11 @@ def topics_again(log: LogView, seen: Seen, *, anew: bool = False) -> LogView:
     return replace(log, topics=topics, partitions=partitions, reached=reached, low=low, bounds=bounds)
 
 
+def topics_at_ms(log: LogView, redis_ms: int, seen: Seen) -> int:
+    """When the topics were read, or a little earlier, by Redis TIME; Redis answered this step at `redis_ms`."""
+    return redis_ms - (seen.now_ms - log.asked_ms) if log.asked_ms is not None else redis_ms
+
+
 def see_logs(state: State, seen: Seen, call: Call) -> Decision:
     """Read the ends of all logs, with one request to each broker: the beginnings are as old as the topics.
 
@@ -55,6 +60,13 @@ def see_logs(state: State, seen: Seen, call: Call) -> Decision:
     if log.beginnings is None and all(found[tp] is not UNSEEN for tp in silent):
         log = replace(log, beginnings={tp: b.beginning for tp, b in found.items()})
     return Decision(replace(state, log=log if found == log.bounds else replace(log, bounds=found)))
+
+
+def begin_run(state: State, ends: OffsetByPartition) -> State:
+    """The targets of a run with AvailableNow; `pacing` adds those of silent leaders once they answer."""
+    silent = state.log.silent
+    targets = {tp: end for tp, end in ends.items() if tp not in silent}
+    return replace(state, pace=replace(state.pace, targets=targets, late=silent))
 
 
 def with_epoch_ends(log: LogView, extents: Extents, seen: Seen) -> tuple[LogView, dict[TopicPartition, int]]:

@@ -24,7 +24,7 @@ from coordinator.member.requests import (
     Recreate,
     ReportEnds,
 )
-from coordinator.member.state import Losses, State
+from coordinator.member.state import Losses, State, StoredEnds
 from coordinator.progress import data_loss
 from coordinator.progress.data_loss import Aged, Cut, Loss, Recreated, Truncated
 from coordinator.progress.leader_epochs import Extent, extents_of, leader_epochs, parsed
@@ -143,19 +143,19 @@ def _moves(loss: Loss, state: State, acquired: Acquired, seen: Seen, call: Call)
 
 def _report(
     state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], ends: Mapping[TopicPartition, Bounds]
-) -> Request[None]:
+) -> StoredEnds:
     """The log ends, and the extents of logs with owned ranges; without partitions whose end is not known now."""
     sure = ends.keys() - state.log.unsure
     extents = _extent_texts(acquired, {tp: bounds[tp] for tp in _owned(acquired) if tp in sure})
-    return ReportEnds({tp: b.end for tp, b in ends.items() if tp in sure}, extents)
+    return {tp: b.end for tp, b in ends.items() if tp in sure}, extents
 
 
-def _stored(state: State, report: Request[None], seen: Seen) -> Decision:
+def _stored(state: State, report: StoredEnds, seen: Seen) -> Decision:
     """Store the log ends: after the check for cut logs, before a plan."""
     if state.shown.ends == (state.life.nonce, report) and not _ends_are_old(state, seen):
         return Decision(state)
     shown = replace(state.shown, ends=(state.life.nonce, report), ends_ms=seen.now_ms)
-    return Decision(replace(state, shown=shown), (report,))
+    return Decision(replace(state, shown=shown), (ReportEnds(*report, state.owning.topics_at_ms),))
 
 
 def _ends_are_old(state: State, seen: Seen) -> bool:

@@ -24,7 +24,8 @@ from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import OffsetByPartition, TopicPartition
 
 READ_MS = 5_000
-_CONSEQUENCE = "The last known policies hold. Without any, members share no partition, and read each in its log's order"
+_CONSEQUENCE = "The policies that Redis has hold. Those of the cluster are not known where Redis lacks them"
+_STRICT = "The last known policies hold. Without any, members share no partition, and read each in its log's order"
 
 
 def check_start(state: State, seen: Seen, call: Call) -> Decision:
@@ -39,15 +40,22 @@ def check_start(state: State, seen: Seen, call: Call) -> Decision:
 def copy_cluster_policies(state: State, seen: Seen, call: Call) -> Decision:
     """Before a look: the group has the policies of the Kafka cluster, at most 5 s old (rule: cluster-policies).
 
-    A warning names the missing right once, not at each read.
+    A warning names the missing right once, not at each read. Without it, what Redis has stays, unless the query demands
+    the policies.
     """
-    known, effects = state.cluster_policies, tuple[Request[Any], ...]()
+    before, effects = state.cluster_policies, tuple[Request[Any], ...]()
+    known = before
     if known.found is None or known.read_ms is None or seen.now_ms - known.read_ms >= READ_MS:
         known = replace(known, read_ms=seen.now_ms, found=seen.of(ReadClusterPolicies()))
-    if known.found and (known.found != state.cluster_policies.found or known.copied_at != state.life.nonce):
+    if known.found is None:
+        return Decision(replace(state, cluster_policies=known))
+    missing, strict = known.found[0] == UNREADABLE, known.found[1].unknown
+    copies = strict or not missing
+    if copies and (known.found != before.found or known.copied_at != state.life.nonce):
         effects = (CopyPolicies(*known.found),)
-    if known.found and known.found[0] == UNREADABLE and known.found != state.cluster_policies.found:
-        effects += (LogLine(f"group {call.setup.settings.group}: {UNREADABLE_TOPIC}. {_CONSEQUENCE}. Remedy: {GRANT}"),)
+    if missing and known.found != before.found:
+        follows = _STRICT if strict else _CONSEQUENCE
+        effects += (LogLine(f"group {call.setup.settings.group}: {UNREADABLE_TOPIC}. {follows}. Remedy: {GRANT}"),)
     return Decision(replace(state, cluster_policies=replace(known, copied_at=state.life.nonce)), effects)
 
 

@@ -18,7 +18,7 @@ from coordinator.member.assigning import look_at_group
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.first_positions import place
 from coordinator.member.kinds import Request
-from coordinator.member.log_view import topics_again
+from coordinator.member.log_view import topics_again, topics_at_ms
 from coordinator.member.mirroring import mirror_policy
 from coordinator.member.requests import (
     Acquire,
@@ -75,7 +75,7 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
         return decision
     state = _catch_up(state, look.mine, seen, call)
     state = _with_look(state, look, seen)
-    wanted = {tp: look.mine[tp] for tp in look.mine.keys() & {*state.log.partitions}}
+    wanted = {tp: look.mine[tp] for tp in look.mine.keys() & _with_positions(state)}
     as_of, owning = (state.life.nonce, look.generation), state.owning
     if not owning.stale and owning.as_of == as_of and owning.ranges == wanted:
         return Decision(state, effects)
@@ -110,9 +110,13 @@ def _elsewhere(state: State, seen: Seen, call: Call) -> Ranges:
 
 
 def _request(state: State, wanted: Ranges, *, again: bool = False) -> Request[Acquired]:
-    """A request that names all partitions: the answer is all that the member owns."""
+    """A request that names all partitions with positions: the answer is all that the member owns."""
     one = obeying.in_order(state, state.owning.policy)
-    return Acquire({tp: wanted.get(tp, ()) for tp in state.log.partitions}, again=again, one=one)
+    return Acquire({tp: wanted.get(tp, ()) for tp in sorted(_with_positions(state))}, again=again, one=one)
+
+
+def _with_positions(state: State) -> frozenset[TopicPartition]:
+    return frozenset(state.log.partitions) - state.owning.unplaced
 
 
 def _catch_up(state: State, mine: Ranges, seen: Seen, call: Call) -> State:
@@ -132,8 +136,8 @@ def _with_look(state: State, look: Look, seen: Seen) -> State:
     if lost := tuple(g for g in state.owning.growths if g.field not in fields):
         seen.done(RecordGrowths(lost))
     growths = look.growths + lost
-    owning = replace(state.owning, targets=look.targets, growths=growths, looked_at_ms=look.now_ms)
-    owning = replace(owning, policy=look.policy)
+    owning = replace(state.owning, targets=look.targets, growths=growths, policy=look.policy)
+    owning = replace(owning, looked_at_ms=look.now_ms, topics_at_ms=topics_at_ms(state.log, look.now_ms, seen))
     return replace(state, owning=owning)
 
 

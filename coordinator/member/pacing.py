@@ -12,6 +12,8 @@ IDLE_MS = 250
 """The time between two looks of an idle query."""
 OF_OTHERS = "partitions of other members are not at the targets of this run yet"
 """Why a run with AvailableNow goes on while this member has nothing to read."""
+OF_LEADERS = "leaders of partitions that this run must read do not answer"
+"""The same, while some of its targets are not known."""
 
 
 def rest(state: State, seen: Seen, call: Call) -> Decision:
@@ -24,8 +26,13 @@ def rest(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(rested, (), LookAgain(left)) if left > 0 else Decision(rested)
 
 
+def waits_for_leaders(state: State) -> bool:
+    """Whether a run must go on because a target, or the position of a partition that has one, is not known yet."""
+    return bool(state.pace.late or state.owning.unplaced & (state.pace.targets or {}).keys())
+
+
 def adopt_targets(state: State, seen: Seen, call: Call) -> Decision:
-    """AvailableNow's targets, lowered to the log ends.
+    """AvailableNow's targets, lowered to the log ends; and those of leaders that have not answered before.
 
     A partition that appeared later has no target here. It is read up to the target of other members, which may wait
     for it. This member does not wait for it: so no two members wait for each other.
@@ -35,7 +42,9 @@ def adopt_targets(state: State, seen: Seen, call: Call) -> Decision:
         return Decision(state)
     known = {tp: target for tp, target in pace.targets.items() if tp in bounds}
     targets = {tp: target if tp in alone else min(target, bounds[tp].end) for tp, target in known.items()}
-    return Decision(replace(state, pace=replace(pace, targets=targets)))
+    late = pace.late & bounds.keys() & alone
+    targets |= {tp: bounds[tp].end for tp in (pace.late & bounds.keys()) - late}
+    return Decision(replace(state, pace=replace(pace, targets=targets, late=late)))
 
 
 def ends_of(state: State) -> dict[TopicPartition, int]:

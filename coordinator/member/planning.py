@@ -8,7 +8,7 @@ from coordinator.member.failing import refuse_a_full_partition
 from coordinator.member.inbox import Reach
 from coordinator.member.lane_report import Planned, slow_part
 from coordinator.member.log_view import recreated, topics_again
-from coordinator.member.pacing import OF_OTHERS
+from coordinator.member.pacing import OF_LEADERS, OF_OTHERS, waits_for_leaders
 from coordinator.member.requests import DescribeLanes, Finish, Heartbeat, ReadReach, ShowLanes
 from coordinator.member.state import State
 from coordinator.plan.planning import plan
@@ -83,6 +83,8 @@ def end_run(state: State, seen: Seen, call: Call) -> Decision:
         return Decision(state)
     if state.pace.targets is None:
         return Decision(state, (), Return(None))
+    if waits_for_leaders(state):
+        return Decision(state, (), LookAgain(why=OF_LEADERS))
     targets = {tp: o for tp, o in state.pace.targets.items() if tp not in state.growing.closed}
     if seen.done(Finish(targets, call.setup.pinned)):
         return Decision(state, (), Return(None))

@@ -84,7 +84,7 @@ def _within(progress: Progress, ranges: tuple[HashRange, ...]) -> Progress:
     return Progress(tuple(s for hashes in ranges for s in progress.within(hashes).segments))
 
 
-def _lead(
+def keep_lead(
     state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
 ) -> tuple[State, OwnedRanges]:
     """`work` with no lane more than `max.lane.lead` ahead of the lane with the oldest next record."""
@@ -136,7 +136,7 @@ LIMITS: tuple[tuple[str | None, Limit], ...] = (
     (JOINED, _joined),
     (None, without_parked),
     (None, one_end),  # a range that may read nothing because of its partition holds up no other partition's lead
-    (LEAD, _lead),
+    (LEAD, keep_lead),
     (None, _budget),
     (None, one_end),
 )

@@ -53,7 +53,8 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     if isinstance(verdict, Absent) and settings.fail_on_data_loss and (own := cut.keys() & {*state.log.partitions}):
         raise data_loss.error(cut[min(own)])
     mine = read(state, reset)
-    proven = mirroring.proven(sorted({*state.log.partitions, *mirror, *mine}), mirror, facts)
+    here = {*state.log.partitions} - state.owning.unplaced
+    proven = mirroring.proven(sorted({*here, *mirror, *mine}), mirror, facts)
     if settings.on_state_loss == "earliest":
         earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))
         proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}

@@ -77,7 +77,7 @@ ALIVE: tuple[Step, ...] = (
 """The first steps of every call: they handle the last refusal of Redis."""
 
 CHECK_POLICIES = (*ALIVE, obeying.check_start)
-FIRST_POSITIONS = (*ALIVE, first_positions.first_positions)
+FIRST_POSITIONS = (*ALIVE, log_view.see_logs, first_positions.first_positions)
 SET_TARGETS = (*ALIVE, log_view.see_logs, growing.set_targets)
 COMMIT = (
     *ALIVE,

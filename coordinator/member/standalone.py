@@ -11,7 +11,7 @@ from typing import cast
 from coordinator.assignment.rebalance import union
 from coordinator.errors import CheckpointMismatchError
 from coordinator.member import accepting, log_view, pacing, planning, reading
-from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Return, Seen
+from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.lane_report import batch_line
 from coordinator.member.low_ends import judged
 from coordinator.member.query import Query, Steps
@@ -50,10 +50,7 @@ def initial(state: State, seen: Seen, call: Call) -> Decision:
 
 def set_targets(state: State, seen: Seen, call: Call) -> Decision:
     """AvailableNow: this run ends where the log ends now."""
-    if state.log.silent:
-        return Decision(state, (), LookAgain(RETRY_MS))
-    targets = {tp: b.end for tp, b in state.log.bounds.items()}
-    return Decision(replace(state, pace=replace(state.pace, targets=targets)), (), Return(None))
+    return Decision(log_view.begin_run(state, {tp: b.end for tp, b in state.log.bounds.items()}), (), Return(None))
 
 
 def refuse_others(state: State, seen: Seen, call: Call) -> Decision:
@@ -104,7 +101,9 @@ def take_positions(state: State, seen: Seen, call: Call) -> Decision:
 def look_closer(state: State, seen: Seen, call: Call) -> Decision:
     """None if there is nothing to read. If a topic was recreated meanwhile, look again."""
     if state.pace.idle is not None:
-        return Decision(state, (), Return(None))
+        return Decision(
+            state, (), LookAgain(why=pacing.OF_LEADERS) if pacing.waits_for_leaders(state) else Return(None)
+        )
     ids = state.log.topic_ids
     state = replace(state, log=log_view.topics_again(state.log, seen))
     return Decision(state, (), LookAgain()) if log_view.recreated(state.log, ids) else Decision(state)

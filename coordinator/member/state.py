@@ -37,6 +37,9 @@ from coordinator.redis.replies import Acquired, Caller, Moved, SeenState
 from coordinator.values.subscription import Bounds, OffsetByPartition, Topic, TopicPartition
 from coordinator.values.verdicts import Verdict
 
+StoredEnds = tuple[OffsetByPartition, Mapping[TopicPartition, str]]
+"""Log ends, and extents as Redis stores them."""
+
 LookedAt = tuple[object, ...]
 """The values of a look that a result was computed from. While they are equal, the result stays."""
 
@@ -175,11 +178,13 @@ class Owning:
     stale: bool = False  # positions have moved since: acquire again before the next plan
     placed: frozenset[TopicPartition] = frozenset()  # partitions that have positions since `placed_at`
     placed_at: str = ""  # a nonce
+    unplaced: frozenset[TopicPartition] = frozenset()  # have none at `placed_at`: their leader has not answered yet
     topics: frozenset[str] = frozenset()  # subscribed to at the last join, which reported them
     asked_for: frozenset[TopicPartition] = frozenset()  # assigned, but unknown to Kafka when asked
     targets: OffsetByPartition = field(default_factory=dict)  # AvailableNow's, of all members
     growths: tuple[Growth, ...] = ()  # of the group's topics, as Redis last held them
     looked_at_ms: int = 0  # Redis TIME; 0: before the first look
+    topics_at_ms: int = 0  # Redis TIME, not after the member's look at the topics; 0: before the first look
     forgot_ms: int | None = None  # when it last asked for topics without subscribers
     policy: Policy = NO_POLICY  # as of the last look
 
@@ -269,6 +274,7 @@ class Pacing:
     """AvailableNow's targets, and when the last batches were planned."""
 
     targets: OffsetByPartition | None = None  # of this run; None: it does not end by itself
+    late: frozenset[TopicPartition] = frozenset()  # whose leader has not answered yet: their targets follow
     planned_ms: int | None = None
     idle: tuple[OwnedRanges, OffsetByPartition] | None = None  # the work in which there was nothing to read
     idle_ms: int | None = None  # when that was looked at last
@@ -278,7 +284,7 @@ class Pacing:
 class Shown:
     """The last values shown to people."""
 
-    ends: tuple[str, Request[None]] | None = None  # log ends and leader epochs in Redis, after their nonce
+    ends: tuple[str, StoredEnds] | None = None  # those in Redis, after their nonce
     ends_ms: int | None = None  # when they were stored
     ended: Ended | None = None  # the last batch in the sink
     filtered: int = 0  # records that filters dropped, in all batches in the sink

@@ -73,7 +73,7 @@ RECOVER = verb(
     fields,
     partitions="owners segments ics stable",
 )
-SHOW = verb("show", "meta", "texts", nothing, hashes="")
+SHOW = verb("show", "meta", "texts at_ms", nothing, hashes="")
 GROW = verb("grow", "meta growth events", "growths", nothing)
 
 

@@ -42,6 +42,14 @@ def start(
         )
 
 
+def stalled_s() -> float:
+    """For how long since the start of this machine some process has waited for a core; 0 where Linux does not tell."""
+    with suppress(OSError):
+        some = Path("/proc/pressure/cpu").read_text().splitlines()[0]
+        return int(some.rpartition("=")[2]) / 1_000_000
+    return 0.0
+
+
 def stop(process: subprocess.Popen[bytes]) -> None:
     """End a child and its family: by SIGTERM first, by SIGKILL after ten seconds."""
     family = _family(process)

@@ -23,7 +23,7 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.tools.operations.draining import drain
 from drivers.driver import Driver
-from drivers.fleet import Fleet
+from drivers.fleet import HAND_OVER_S, Fleet
 from flights import flights
 from job import FLIGHTS_JOB, SLOTS, Job, SparkSubmit
 from topics import Kafka
@@ -159,11 +159,11 @@ class _Scene:
             self._works(fleet, a, b)
             self._replace(fleet, a)
             self._works(fleet, a, b)
-            self._terminate(fleet, b)
+            soon = self._terminate(fleet, b)
         fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
         fleet.end()
         self._log(str(fleet.outcome()))
-        return fleet.outcome().good
+        return fleet.outcome().good and soon
 
     def _lose_hosts(self, fleet: Fleet, a: Driver, b: Driver) -> None:
         one, two = self._cluster.hosts
@@ -214,12 +214,19 @@ class _Scene:
         processes.stop(driver.running)
         driver.start()
 
-    def _terminate(self, fleet: Fleet, driver: Driver) -> None:
+    def _terminate(self, fleet: Fleet, driver: Driver) -> bool:
+        """End a driver by SIGTERM in a batch; whether another one owns its ranges soon, with a session far longer."""
         held = fleet.held(driver)
-        self._log(f"driver {driver.name} gets SIGTERM")
+        fleet.until(lambda: driver.in_a_batch, "it is in a batch")
+        self._log(f"driver {driver.name} gets SIGTERM in a batch")
         driver.disturbed.append(len(driver.lines))
+        began_ms = time.time_ns() // 1_000_000
         driver.running.terminate()
+        after_s = fleet.handed_over(driver, began_ms)
+        self._log([event.why for event in fleet.events_of(driver) if event.kind == "leave"][-1])
+        self._log(f"another one owns its ranges after {after_s:.1f} s: at most {HAND_OVER_S:.0f} s are allowed")
         self._log(f"another one delivers its keys after {fleet.delivered(held):.1f} s")
+        return after_s <= HAND_OVER_S
 
 
 def _hosts(lines: list[str]) -> Counter[str]:

@@ -80,9 +80,9 @@ class FunctionCall:
             with self._said(batch):
                 return self._made(self.function(batch.key, records), batch)
         done = list[_Rows]()
-        for record in records:
-            self._goes_on(done, batch)
-            with self._at(done, batch):
+        with self._at(done, batch):
+            for record in records:
+                self._goes_on(done, batch)
                 done.append(dicts_of(self.function(record)))
         return self._joined(done, batch)
 
@@ -93,9 +93,9 @@ class FunctionCall:
             with self._said(batch):
                 return self._made(await self._awaited(batch.key, records), batch)
         done = list[_Rows]()
-        for record in records:
-            self._goes_on(done, batch)
-            with self._at(done, batch):
+        with self._at(done, batch):
+            for record in records:
+                self._goes_on(done, batch)
                 done.append(dicts_of(await self._awaited(record)))
         return self._joined(done, batch)
 
@@ -134,6 +134,8 @@ class FunctionCall:
         """If the call of the next record fails, the rows of those before it are kept."""
         try:
             yield
+        except EndsAt:
+            raise
         except UnfitRowsError as unfit:
             number = len(done)
             raise EndsAt(
@@ -147,11 +149,13 @@ class FunctionCall:
         rows = list(chain.from_iterable(done))
         try:
             return arrow_of(rows, self._schema) if rows else None
-        except UnfitRowsError:
-            before = next(number for number, of_one in enumerate(done) if not fits(of_one, self._schema))
+        except UnfitRowsError as unfit:
+            before = next((number for number, of_one in enumerate(done) if not fits(of_one, self._schema)), None)
+            if before is None:  # each fits alone: together they are too large for one batch
+                raise self._misfit(unfit, batch) from None
         with self._at(done[:before], batch):
             arrow_of(done[before], self._schema)
-        raise AssertionError("rows that do not fit together, and do one by one")
+        raise AssertionError("this record's rows do not fit")
 
     def _made(self, made: object, batch: SliceBatch) -> pa.RecordBatch | None:
         """What a function of a key returned, as Arrow. Raises `FunctionFailedError`."""

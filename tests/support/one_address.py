@@ -5,6 +5,7 @@ A new connection goes to the server of the moment; an older one stays where it i
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
@@ -12,17 +13,22 @@ import servers
 
 
 class OneAddress:
-    """Copies bytes between clients and the server on port `target`, which may change."""
+    """Copies bytes between clients and the server on port `target`, which may change. What it answers comes late."""
 
-    def __init__(self, target: int) -> None:
-        self.target, self.connections = target, 0
+    def __init__(self, target: int, delay_s: float = 0.0) -> None:
+        self.target, self.connections, self._delay_s = target, 0, delay_s
         self._listener = socket.create_server((servers.HOST, 0))
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"{servers.HOST}:{self._listener.getsockname()[1]}"
+
+    @property
     def url(self) -> str:
-        """The url of that address."""
-        return f"redis://{servers.HOST}:{self._listener.getsockname()[1]}/0"
+        """The url of that address, for Redis."""
+        return f"redis://{self.address}/0"
 
     def close(self) -> None:
         """Accept no more connections."""
@@ -41,13 +47,14 @@ class OneAddress:
                 continue
             server.settimeout(None)
             self.connections += 1
-            for ends in ((client, server), (server, client)):
+            for ends in ((client, server, 0.0), (server, client, self._delay_s)):
                 threading.Thread(target=_copy, args=ends, daemon=True).start()
 
 
-def _copy(source: socket.socket, sink: socket.socket) -> None:
+def _copy(source: socket.socket, sink: socket.socket, delay_s: float) -> None:
     with suppress(OSError):
         while data := source.recv(65_536):
+            time.sleep(delay_s)
             sink.sendall(data)
     for end in (source, sink):
         with suppress(OSError):
@@ -55,7 +62,7 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
 
 
 @contextmanager
-def one_address(target: int) -> Iterator[OneAddress]:
+def one_address(target: int, delay_s: float = 0.0) -> Iterator[OneAddress]:
     """The address, closed afterwards."""
-    with closing(OneAddress(target)) as address:
+    with closing(OneAddress(target, delay_s)) as address:
         yield address

@@ -55,13 +55,15 @@ class ThreeBrokers:
             self.brokers.wait()
 
     @contextmanager
-    def frozen(self, node: int) -> Iterator[None]:
-        """The broker stands still within the block."""
-        self.brokers.freeze(node)
+    def frozen(self, *nodes: int) -> Iterator[None]:
+        """The brokers stand still within the block."""
+        for node in nodes:
+            self.brokers.freeze(node)
         try:
             yield
         finally:
-            self.brokers.thaw(node)
+            for node in nodes:
+                self.brokers.thaw(node)
             self.brokers.wait()
 
     def await_another_leader(self, tp: TopicPartition, than: int) -> None:

@@ -64,8 +64,10 @@ local function state_of_partition(i)
   local new_topic = not recorded
   -- The topic grew, or was created again with more partitions. The group has not placed the new partition yet.
   local new_partition = recorded and tonumber(partition) >= tonumber(recorded_count)
+  -- Redis has stable offsets of its topic, but none of it: its leader did not answer when the others were placed.
+  local left_out = redis.call('EXISTS', keys.stable) == 1
   -- Neither a stable offset nor an owner shows that the group read the partition. `create_positions` places it later.
-  local never_read = survived and not stable and not owned and (new_topic or new_partition)
+  local never_read = survived and not stable and not owned and (new_topic or new_partition or left_out)
   -- The caller proves a position, and no later reset made the proof void: the group has read the partition.
   local proven = (position ~= '-' or parts[topic .. ' ' .. partition]) and not older
   -- Redis lost the record of the topic and kept the positions.

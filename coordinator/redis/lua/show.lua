@@ -1,10 +1,11 @@
 -- Writes log ends, the time of the look in field `at`, and leader epochs. Writes nothing if the group does not exist (rule: group-expiry).
 -- Keeps a newer leader epoch, and a larger end of the same one (rule: leader-epoch-facts).
--- A.texts: [field, value, ...] of each hash of topics
+-- A.texts: [field, value, ...] of each hash of topics, A.at_ms: when the caller looked, "0" for now
 -- Reply {OK} alone | SCHEMA
 -- Uses damage, leader_epochs, names, prelude
 if redis.call('HGET', META, 'schema') ~= SCHEMA then return other_schema() or { 'OK' } end
 check_kinds()
+local at = A.at_ms == '0' and ms(now_ms()) or A.at_ms  -- the script may run long after the look
 for i, key in ipairs(K.hashes) do
   local kept, flat = {}, A.texts[i]
   for j = 1, #flat, 2 do
@@ -13,7 +14,7 @@ for i, key in ipairs(K.hashes) do
     end
   end
   fill(key, kept)
-  if string.find(key, '}:end:') then redis.call('HSET', key, 'at', ms(now_ms())) end
+  if string.find(key, '}:end:') then redis.call('HSET', key, 'at', at) end
 end
 expire_what_is_new()
 return { 'OK' }

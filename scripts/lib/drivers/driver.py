@@ -94,6 +94,12 @@ class Driver:
         return self.running is self.process and points.reached(self.folder)
 
     @property
+    def in_a_batch(self) -> bool:
+        """Whether Spark has planned a batch, and not completed it."""
+        planned, completed = (self.folder / "checkpoint" / name for name in ("offsets", "commits"))
+        return {p.name for p in planned.glob("[0-9]*")} > {p.name for p in completed.glob("[0-9]*")}
+
+    @property
     def finished(self) -> int:
         """Number of batches finished since its last start."""
         return len(self.lines) - self.had

@@ -24,6 +24,9 @@ from topics import Kafka, Record
 from verdict import Sent
 
 SESSION_S = 5.0
+HAND_OVER_S = 5.0
+"""How long the ranges of a driver that ends politely may wait (rule: leave-keeps-unconfirmed)."""
+
 _EVERY_S = 0.25
 _POLL_S, _PATIENCE_S = 0.25, 240.0  # a look reads all outputs and the group, which takes CPU from the drivers
 _ABOUT = 1.5  # up to this factor counts as about the same
@@ -147,6 +150,11 @@ class Fleet:
         state = self.state
         return state is not None and all(d.works(state) for d in drivers)
 
+    def at_work(self, driver: Driver) -> bool:
+        """Whether tasks of this driver have begun slices, and not ended them, as its last heartbeat said."""
+        state = self.state
+        return state is not None and bool(state.working.get(driver.member))
+
     def shared(self, *drivers: Driver) -> bool:
         """Whether these drivers own everything, each about as much as the others."""
         if not self.working(*drivers):
@@ -181,6 +189,14 @@ class Fleet:
         """Whether everything is owned, and nothing by this member."""
         state = self.state
         return state is not None and bool(owners(state) - {member}) and member not in owners(state)
+
+    def handed_over(self, driver: Driver, since_ms: int) -> float:
+        """Wait until others own what this driver had; the seconds since then, both by the clock of this host."""
+        self.until(lambda: self.without(driver.member), f"others own the ranges of {driver.name}")
+        with closing(RedisClient(self.redis_url)) as client:
+            events = last_events(client, self.group, _MANY)
+        assigned = [e.at_ms for e in events if e.kind == "assigned" and e.member != driver.member]
+        return (max(assigned) - since_ms) / 1000
 
     @property
     def arrived(self) -> set[tuple[int, int]]:

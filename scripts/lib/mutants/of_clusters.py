@@ -11,6 +11,7 @@ _OVERRULED = ("tests/coordinator/member/test_overruled_wishes.py",)
 _MIRROR = ("tests/coordinator/progress/test_mirror.py",)
 
 _BROKERS = ("tests/coordinator/kafka/test_three_brokers.py",)
+_CONNECTION = ("tests/coordinator/kafka/test_connection.py",)
 _CODES = ("tests/coordinator/kafka/test_error_codes.py",)
 _SILENT = ("tests/coordinator/member/test_silent_leaders.py",)
 
@@ -44,19 +45,76 @@ FAULTS = (
     ),
     Fault(
         "AvailableNow takes the last known end of a silent leader for the end",
-        (Edit("coordinator/member/growing.py", "    if state.log.silent:\n", "    if not bounds:\n"),),
+        (Edit("coordinator/member/log_view.py", "targets=targets, late=silent", "targets=ends"),),
         _SILENT,
     ),
     Fault(
-        "a start asks silent leaders for the beginnings of logs that have positions",
+        "a new group waits for the beginning of each log",
+        (Edit("coordinator/member/first_positions.py", " and tp not in state.log.silent)", ")"),),
+        _SILENT,
+    ),
+    Fault(
+        "a partition of a silent leader counts as placed",
+        (Edit("coordinator/member/first_positions.py", "frozenset(in_kafka) - unplaced", "frozenset(in_kafka)"),),
+        _SILENT,
+    ),
+    Fault(
+        "a member acquires a partition that has no position",
         (
             Edit(
-                "coordinator/member/first_positions.py",
-                "if others := tuple(tp for tp in new if tp not in first):",
-                "if others := tuple(new):",
+                "coordinator/member/owning.py",
+                "frozenset(state.log.partitions) - state",
+                "{*state.log.partitions} or state",
             ),
         ),
         _SILENT,
+    ),
+    Fault(
+        "a recovery takes a partition that nobody has placed for lost",
+        (Edit("coordinator/redis/lua/recover.lua", "redis.call('EXISTS', keys.stable) == 1", "false"),),
+        _SILENT,
+    ),
+    Fault(
+        "new partitions do not wait for an older one that has no position yet",
+        (Edit("coordinator/member/growing.py", "state.owning.unplaced & {*older}, ", "(), "),),
+        ("tests/coordinator/member/test_growing.py",),
+    ),
+    Fault(
+        "a run ends while the end of a log is not known",
+        (Edit("coordinator/member/pacing.py", "bool(state.pace.late or ", "bool("),),
+        _SILENT,
+    ),
+    Fault(
+        "a broker that lives again is not looked for",
+        (Edit("coordinator/kafka/offsets.py", "        manager.cluster.request_update()\n", ""),),
+        _BROKERS,
+    ),
+    Fault(
+        "all brokers are asked for the type of a group",
+        (
+            Edit(
+                "coordinator/kafka/internals.py",
+                "list_groups([admin._manager.run(admin._find_coordinator_id, group)])",
+                "list_groups()",
+            ),
+        ),
+        _BROKERS,
+    ),
+    Fault(
+        "a slow login at one of several servers counts as a frozen server",
+        (
+            Edit(
+                "coordinator/kafka/connection.py",
+                "connection.initializing and connection.broker_version_data is None",
+                "connection.initializing",
+            ),
+        ),
+        _CONNECTION,
+    ),
+    Fault(
+        "a controller that moves twice ends a command with a bare error",
+        (Edit("coordinator/kafka/connection.py", "raise NotControllerError(str(error)) from None", "raise"),),
+        _CONNECTION,
     ),
     Fault(
         "the beginning of a silent log is taken for its own",

@@ -33,6 +33,17 @@ FAULTS = (
         "a growth that was seen late promises the order of all keys",
         (Edit(_CREATE, "return not gap or gap < 0 or gap > LATE_MS", "return false"),),
         _SCRIPT,
+        schedules=100,
+    ),
+    Fault(
+        "log ends count as seen when Redis stores them",
+        (Edit("coordinator/redis/lua/show.lua", "A.at_ms == '0' and ms(now_ms()) or A.at_ms", "ms(now_ms())"),),
+        (*_SCRIPT, "tests/coordinator/member/test_long_batches.py"),
+    ),
+    Fault(
+        "log ends count as seen when the member looked at the group",
+        (Edit("coordinator/member/log_view.py", "redis_ms - (seen.now_ms - log.asked_ms)", "redis_ms"),),
+        ("tests/coordinator/member/test_owning.py", "tests/coordinator/member/test_long_batches.py"),
     ),
     Fault(
         "the clock of Redis ends a grace",

@@ -139,7 +139,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/recovery.py",
-                "sorted({*state.log.partitions, *mirror, *mine})",
+                "sorted({*here, *mirror, *mine})",
                 "state.log.partitions",
             ),
         ),

@@ -110,12 +110,21 @@ FAULTS = (
     ),
     Fault(
         "a user without rights escapes the policies of the cluster",
-        (Edit("coordinator/member/apply.py", "return UNREADABLE, UNKNOWN_POLICY", "return '', cluster_policy({})"),),
+        (
+            Edit(
+                "coordinator/member/apply.py", "return UNREADABLE, UNKNOWN_POLICY if", "return UNREADABLE, NO_POLICY if"
+            ),
+        ),
         ("tests/coordinator/member/test_policy_rights.py",),
     ),
     Fault(
+        "a user without rights takes away the policies that Redis has",
+        (Edit(_OBEYING, "    copies = strict or not missing\n", "    copies = True\n"),),
+        ("tests/coordinator/member/test_policy_rights.py", "tests/coordinator/member/test_obeying.py"),
+    ),
+    Fault(
         "the missing right is written at each read",
-        (Edit(_OBEYING, " and known.found != state.cluster_policies.found:", ":"),),
+        (Edit(_OBEYING, "if missing and known.found != before.found:", "if missing:"),),
         ("tests/coordinator/member/test_obeying.py",),
     ),
     Fault(

@@ -156,6 +156,9 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "What the group keeps in order. key: the records of each key. none: nothing; members then share partitions "
             "by offsets, and a slow key holds up no lane. All members need the same value. An empty group takes over "
             "the value of the next member. See docs/without-order.md."),
+        "policies": Meaning(_STREAM,
+            "`required`: if the Kafka user may not read the topic `coop-kafka-policies`, and Redis has no copy of it,"
+            " nothing is shared. `optional`: what Redis has holds. See [policies.md](policies.md)."),
         "unread_batches": Meaning(_STREAM,
             "Whether a batch that Spark completes without reading it counts as done. false: the query fails with "
             "`SINK_SKIPPED_BATCH`. true: for a query that drops records unread on purpose, as `limit(0)` does."),

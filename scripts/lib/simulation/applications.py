@@ -39,6 +39,7 @@ class Applications:
         self._topics = Random(f"{world.group} topics")  # noqa: S311 - likewise
         self.upgrade = UPGRADED
         self.quiet = False
+        self.stops_at_work = 0  # so many drivers stop as soon as their tasks are at work
         self._checkpoints: list[Checkpoint] = []
         self._longest_ms = 300_000 if world.peaceful else world.random.choice((300_000, 300_000, 12_000))
         if world.waits:
@@ -173,6 +174,14 @@ class Applications:
             for actor in driver.actors:
                 self.world.scheduler.kill(actor)
         self.orphan(driver)
+
+    def stop_at_work(self) -> None:
+        """Stop a driver whose tasks are at work, if that is wished."""
+        if self.stops_at_work and (working := [d for d in self.running if d.at_work]):
+            driver = self.world.random.choice(working)
+            driver.trace("SIGTERM in a batch")
+            self.stops_at_work -= 1
+            self.stop(driver)
 
     def _watching(self) -> Callable[[State], None]:
         """Checks the states of one member, one after the other."""

@@ -3,7 +3,7 @@
 election      the new leader knows its high watermark only once its followers have fetched
 late mirror   a broker takes long for a write of the group's offsets
 transaction   it is open from here on: members that read committed transactions see no further
-silence       the leader of a partition does not answer for a while: it is dead or frozen
+silence       the leader of a partition does not answer for a while: it is dead or frozen; also of a new partition
 """
 
 from random import Random
@@ -24,6 +24,7 @@ class Brokers:
         self._marks: dict[TopicPartition, tuple[int, int]] = {}  # until this time, this high watermark
         self._stable: dict[TopicPartition, int] = {}  # the first offset of an open transaction
         self._silent: dict[TopicPartition, int] = {}  # until this time
+        self._late = Random(f"{seed} late leaders")  # noqa: S311 - likewise
 
     def __bool__(self) -> bool:
         """Whether log ends are low at times."""
@@ -40,6 +41,11 @@ class Brokers:
         length_ms = self._random.randint(500, 2 * LOW_MS)
         self._silent[tp] = now_ms + length_ms
         return length_ms
+
+    def created(self, tp: TopicPartition, now_ms: int) -> None:
+        """A partition is there; the leader of some does not answer at first."""
+        if self._odd and self._late.random() < 0.25:
+            self._silent[tp] = now_ms + self._late.randint(500, 2 * LOW_MS)
 
     def silent(self, tp: TopicPartition, now_ms: int) -> bool:
         """Whether the leader of a partition does not answer now."""

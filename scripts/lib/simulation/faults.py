@@ -102,9 +102,14 @@ def losing_in_batches(mixture: Mixture) -> Mixture:
     return {**mixture, _slow_key: 20, lost_in_a_batch: 40}
 
 
+def stopping_in_batches(mixture: Mixture) -> Mixture:
+    """The same, with drivers that end politely while their tasks work."""
+    return {**mixture, stopped_in_a_batch: 40}
+
+
 def growing(mixture: Mixture) -> Mixture:
     """The same, with topics that grow, also while no query looks."""
-    return {**mixture, _grow: 20, grow_unseen: 20, _produce: 30}
+    return {**mixture, _grow: 6, grow_unseen: 60, _produce: 30}
 
 
 def redundant(mixture: Mixture) -> Mixture:
@@ -153,6 +158,12 @@ def _stop(world: World, apps: Applications) -> None:
         driver = world.random.choice(working)
         driver.trace("SIGTERM")
         apps.stop(driver)
+
+
+def stopped_in_a_batch(world: World, apps: Applications) -> None:
+    """query.stop() of the next driver whose tasks are at work."""
+    world.produce(world.random.randint(4, 12), MOST_RECORDS)
+    apps.stops_at_work += 1
 
 
 def _kill_jvm(world: World, apps: Applications) -> None:
@@ -220,18 +231,34 @@ def _grow(world: World, apps: Applications) -> None:
     now = len(world.kafka.logs)
     wanted = world.random.choice((2 * now, 3 * now, now + 1, now + 2))
     if wanted <= MOST_PARTITIONS:
-        world.trace(f"the topic grows to {wanted} partitions")
-        world.producers.grow(wanted, world.scheduler.now_ms)
+        _grow_to(world, wanted)
+
+
+def _grow_to(world: World, partitions: int) -> None:
+    world.trace(f"the topic grows to {partitions} partitions")
+    world.producers.grow(partitions, world.scheduler.now_ms)
 
 
 def grow_unseen(world: World, apps: Applications) -> None:
-    """All queries are lost, and the topic grows twice, soon or late. Producers write between and after."""
+    """All queries are lost, and the topic grows twice, soon or late. Then a query starts.
+
+    Producers write between and after. Mostly the two growths look like one to a multiple, and are none.
+    """
+    if not world.invariants.state.segments:
+        return
     for driver in apps.running:
         apps.kill(driver)
-    for _ in range(2):
-        _grow(world, apps)
-        world.scheduler.now_ms += world.random.choice((0, LEARN_MS, 2 * SECONDS_MS))
+    odd = world.producers.in_steps(world.kafka.partitions, MOST_PARTITIONS)
+    steps = world.random.choice(odd) if odd and world.chance(0.8) else None
+    for n in range(2):
+        if steps:
+            _grow_to(world, steps[n])
+        else:
+            _grow(world, apps)
+        later = (LEARN_MS, SECONDS_MS + LEARN_MS, 3 * SECONDS_MS) if n == 0 else (0, 0, LEARN_MS, 2 * SECONDS_MS)
+        world.scheduler.now_ms += world.random.choice(later)
         world.produce(world.random.randint(2, 8), MOST_RECORDS)
+    apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
 
 
 def _resplit(world: World, apps: Applications) -> None:

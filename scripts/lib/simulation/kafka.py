@@ -91,6 +91,7 @@ class SimulatedKafka:
         for tp in (TopicPartition(topic, number) for topic in self.topics):
             self.logs[tp], self.records[tp], self.beginnings[tp], self.elected[tp] = [], [], 0, []
             self.lives[tp] = 0
+            self.brokers.created(tp, self.now_ms())
 
     @property
     def partitions(self) -> int:

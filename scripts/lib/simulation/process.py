@@ -105,6 +105,11 @@ class Process(ABC):
         return self.main.alive
 
     @property
+    def at_work(self) -> bool:
+        """Whether it does not end, and attempts of its tasks run."""
+        return not self.ended and any(task.runs for task in self.tasks)
+
+    @property
     def spare(self) -> bool:
         """Whether it waits for the end of another member."""
         life = self.service.state.life

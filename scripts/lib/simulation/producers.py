@@ -14,10 +14,11 @@ from random import Random
 
 from coordinator.values.subscription import TopicPartition
 from simulation.kafka import KEYS, Record, SimulatedKafka
+from simulation.sink import Violation
 
 LEARN_MS = 3_000  # how long a producer may use an old partition count
 KEPT, UNLESS_TWICE = "key order across it is kept", " if it did not grow twice within seconds"
-SECONDS_MS = 30_000  # a member looks each 15 s, and its process may stand still meanwhile
+SECONDS_MS = 20_000  # a member looks each 15 s; the clock of Redis may be set back meanwhile
 _STRETCH, _MOST_OFFSETS = 0.3, 8_000
 
 
@@ -103,13 +104,26 @@ class Producers:
         return self._by_key and bool(between) and said
 
     def hear(self, old: int, new: int, words: str) -> bool:
-        """The words of the group about a growth that it has recorded; whether they claim order for all keys."""
-        times = [at for at, a, b in self._grown if old <= a and b <= new]
-        excused = words == KEPT + UNLESS_TWICE and len(times) > 1 and times[-1] - times[0] <= SECONDS_MS
+        """The words of the group about a growth that it has recorded; whether they claim order for all keys.
+
+        Raises `Violation` if they do so of steps that moved keys between older partitions.
+        """
+        steps = [step for step in self._grown if old <= step[1] and step[2] <= new]
+        within_ms = steps[-1][0] - steps[0][0] if steps else 0
+        excused = words == KEPT + UNLESS_TWICE and len(steps) > 1 and within_ms <= SECONDS_MS
         kept = words.startswith(KEPT) and not excused
+        if kept and any(b % a for _, a, b in steps):
+            shown = ", ".join(f"{a} -> {b}" for _, a, b in steps)
+            raise Violation(f"WORDS: {words!r} of {old} -> {new}, which was {shown} within {within_ms} ms")
         if kept:
             self._kept.add((old, new))
         return kept
+
+    def in_steps(self, partitions: int, most: int) -> list[tuple[int, int]]:
+        """The pairs of growths that look like one to a multiple, and move keys between older partitions."""
+        ends = range(2 * partitions, most + 1, partitions)
+        steps = ((middle, end) for end in ends for middle in range(partitions + 1, end))
+        return [(middle, end) for middle, end in steps if middle % partitions or end % middle]
 
     def recorded(self, old: int, new: int) -> None:
         """The group has recorded a growth. It may have missed others that kept to multiples."""

@@ -19,6 +19,9 @@ ENOUGH = 1_000
 RETIRES_EVERY = 50
 """Steps between two additions of a topic that no member reads."""
 
+MORE_STEPS = 300
+"""Steps without other faults, in which drivers may still stop while their tasks are at work."""
+
 REACHED = frozenset(
     {f.__name__.removeprefix("_") for f in faults.FAULTS}
     | {f"quota: {why}" for why in Why if why is not Why.START}  # needs a thousand records
@@ -48,7 +51,7 @@ REACHED = frozenset(
     | {"with different subscribers", "placed again"}
     | {"with sessions that differ", "recovered beside others", "a recovery waited"}
     | {"lost_in_a_batch", "struck widely"}
-    | {"left in a batch", "cut off"}
+    | {"stopped_in_a_batch", "left in a batch", "cut off"}
     | {"hung", "struck", "on trial", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
     | {
         "CommitBeyondReadError",
@@ -78,6 +81,7 @@ REACHED = frozenset(
 def _kinds(world: World, seed: int) -> list[tuple[Callable[[faults.Mixture], faults.Mixture], bool]]:
     """The changes of the mixture, each with whether the schedule is of that kind."""
     copies, rough = Random(f"{seed} copies").random() < 0.12, not world.peaceful  # noqa: S311 - it must replay
+    stops = Random(f"{seed} stops").random() < 0.15  # noqa: S311 - likewise
     return [
         (faults.failing, world.on_error),
         (faults.growing, world.grows and rough),
@@ -85,6 +89,7 @@ def _kinds(world: World, seed: int) -> list[tuple[Callable[[faults.Mixture], fau
         (faults.filtering, world.filters.changes),
         (faults.answering_low, bool(world.brokers) and rough),
         (faults.copying_checkpoints, copies and rough),
+        (faults.stopping_in_batches, stops and rough),
         (faults.cutting, bool(world.cuts)),
         (faults.losing_redis, world.kafka.apart and rough),
         (faults.restarting, len(world.sessions) > 1),
@@ -125,7 +130,12 @@ class Schedule:
                 operating.retire(world)
             if world.chance(frequency):
                 faults.draw(world.any_set, apps, self._faults)
+            apps.stop_at_work()
             world.scheduler.step()
+        for _ in range(MORE_STEPS):
+            if apps.stops_at_work:
+                apps.stop_at_work()
+                world.scheduler.step()
         ending.quietly(world, apps)
 
 

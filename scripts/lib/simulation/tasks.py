@@ -91,9 +91,14 @@ class Task:
         attempts = 2 if world.chance(0.05) else 1  # speculation
         self.actors = [world.spawn_writer(f"{driver.name}'s task", self._write) for _ in range(attempts)]
 
+    @property
+    def runs(self) -> bool:
+        """Whether an attempt has not ended."""
+        return any(actor.alive for actor in self.actors)
+
     def stop(self) -> bool:
         """Its driver ends the connection; whether it stops. Else it is cut off, and reads on."""
-        if any(actor.alive for actor in self.actors):
+        if self.runs:
             if self._world.chance(_CUT_OFF):
                 return False
             self._more = self._world.random.randint(0, _READ_AHEAD)

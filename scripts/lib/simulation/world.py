@@ -70,7 +70,7 @@ class World:
         self._draw_failing(Random(f"{seed} failing"))  # noqa: S311 - likewise
         self.waits = Random(f"{seed} waits").random() < 0.15  # noqa: S311 - triggers are longer than the longest batch
         self.retires = Random(f"{seed} retired").random() < 0.3  # noqa: S311 - likewise
-        self.grows = Random(f"{seed} growths").random() < 0.08  # noqa: S311 - often, and while nobody looks
+        self.grows = Random(f"{seed} growths").random() < 0.15  # noqa: S311 - often, and while nobody looks
         self.story: list[str] = []
         self.scheduler = Scheduler(self.random)
         self.clock = VirtualClock(self.scheduler)

@@ -6,13 +6,16 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import partial
 
 import pytest
 
 from coordinator.errors import CoopKafkaError, InvalidOptionError, KafkaAccessError, KafkaUnavailableError
-from coordinator.kafka.connection import FIRST_CONTACT_MS
-from coordinator.values.subscription import Bounds, TopicPartition
+from coordinator.kafka.connection import FIRST_CONTACT_MS, KafkaConnection, Session
+from coordinator.kafka.internals import NO_CONTROLLER
+from coordinator.values.subscription import Bounds, Pattern, TopicPartition
 from kafka_logs import kafka_log
+from one_address import one_address
 from secure_listener import SecureListener
 from topics import Kafka
 
@@ -92,6 +95,44 @@ def test_a_broker_that_cannot_be_used_is_a_named_error_and_leaves_no_thread(
     assert error.value.remedy
     assert "pa55word" not in str(error.value)
     assert threading.active_count() <= threads
+
+
+def test_a_controller_that_moves_twice__ask_again(kafka: Kafka) -> None:
+    moved = iter([NO_CONTROLLER, NO_CONTROLLER])
+
+    def question(_: Session) -> str:
+        for text in moved:
+            raise RuntimeError(text)
+        return "answered"
+
+    connection = KafkaConnection({"bootstrap_servers": kafka.bootstrap}, retries=0, retry_interval_ms=10)
+    with closing(connection):
+        assert connection.ask("to create a topic", question) == "answered"
+
+
+def test_a_controller_that_moves_for_too_long_is_a_named_error__and_any_other_bare_error_stays(kafka: Kafka) -> None:
+    def question(text: str, _: Session) -> None:
+        raise RuntimeError(text)
+
+    settings = {"bootstrap_servers": kafka.bootstrap}
+    connection = KafkaConnection(settings, retries=0, retry_interval_ms=10, patience_ms=0)
+    with closing(connection):
+        with pytest.raises(KafkaUnavailableError, match="has a new controller, asked for to create a topic"):
+            connection.ask("to create a topic", partial(question, NO_CONTROLLER))
+        with pytest.raises(RuntimeError, match="of ours"):
+            connection.ask("to create a topic", partial(question, "of ours"))
+
+
+def test_the_login_at_one_of_several_servers_may_take_longer_than_a_frozen_server_gets(
+    secure_listener: SecureListener,
+) -> None:
+    """Each packet of the broker takes 0.25 s, and the login has four of them."""
+    port = int(secure_listener.bootstrap.rpartition(":")[2])
+    with one_address(port, delay_s=0.25) as one, one_address(port, delay_s=0.25) as other:
+        servers = f"{one.address},{other.address}"
+        with closing(kafka_log(servers, secure_settings(secure_listener), patience_ms=0)) as log:
+            assert log.topics(Pattern("^none$")) == {}
+        assert one.connections + other.connections == 1
 
 
 def secure_settings(listener: SecureListener) -> dict[str, object]:

@@ -1,17 +1,23 @@
 """Brokers that die or freeze: what has a leader is answered, the rest waits. Real brokers, without Spark."""
 
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from functools import partial
 
 import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
 
 from coordinator.errors import KafkaUnavailableError
 from coordinator.kafka.connection import BRIEF_S
 from coordinator.kafka.log import KafkaLog
+from coordinator.values.log import Log
+from coordinator.values.offset_spec import Latest
 from coordinator.values.ranges import OffsetRange
-from coordinator.values.subscription import TopicPartition, Topics
+from coordinator.values.subscription import POLICIES, Pattern, TopicPartition, Topics
 from spark_coop_source.fetch.consumers import borrowed
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from streams import eventually
@@ -79,6 +85,24 @@ def test_a_frozen_broker__one_look_waits_a_second_for_it_and_the_next_ones_do_no
     eventually(lambda: tp in log.bounds_now([tp]), "its late answer, or the next one")
 
 
+def test_a_broker_thaws_that_the_cluster_had_taken_for_dead__its_partitions_are_there_once_it_leads_them(
+    three_brokers: ThreeBrokers, log: KafkaLog
+) -> None:
+    """kafka-python reads which brokers there are after each lost connection, and then not for five minutes."""
+    alone = three_brokers.topic_of(2)
+    tp = TopicPartition(alone, 0)
+    assert tp in log.bounds_now([tp])
+    cluster = log._connection.ask("the brokers", lambda session: session.manager.cluster)
+    with three_brokers.frozen(2):
+        eventually(lambda: _leader(log, tp) == -1, "its death")
+        cluster.request_update()
+        eventually(lambda: cluster.broker_metadata(2) is None, "a look without it")
+    eventually(lambda: _leader(log, tp) == 2, "its leadership")
+    led = time.monotonic()
+    eventually(lambda: tp in log.bounds_now([tp]), "an answer")
+    assert time.monotonic() - led < 5
+
+
 def test_an_outage_that_is_too_long_names_partitions_and_brokers(three_brokers: ThreeBrokers) -> None:
     alone = three_brokers.topic_of(2)
     arguments = {"bootstrap_servers": three_brokers.brokers.bootstrap}
@@ -117,6 +141,103 @@ def test_the_coordinator_of_a_group_is_away__its_mirror_costs_a_look_little(
                 log.commit_group_offsets(group, {tp: (2, "")}, patient=False)
         assert tries > 1
         eventually(partial(_committed, log, group, tp, 3), "the mirror works with another coordinator")
+
+
+@pytest.mark.parametrize("away", [ThreeBrokers.killed, ThreeBrokers.frozen])
+def test_a_broker_that_does_not_coordinate_a_group_holds_up_no_question_about_it(
+    three_brokers: ThreeBrokers, log: KafkaLog, away: Callable[..., AbstractContextManager[None]]
+) -> None:
+    group = "beside"
+    log.must_hold_offsets(group)
+    coordinator = three_brokers.leader(TopicPartition("__consumer_offsets", 0))
+    with away(three_brokers, coordinator % 3 + 1):
+        began = time.monotonic()
+        log.must_hold_offsets(group)
+        assert log.group_offsets(group) == {}
+        assert time.monotonic() - began < 5
+
+
+def test_the_broker_of_the_policies_is_frozen__a_read_keeps_the_last_ones_and_costs_little(
+    three_brokers: ThreeBrokers, log: KafkaLog
+) -> None:
+    with closing(KafkaAdminClient(bootstrap_servers=three_brokers.brokers.bootstrap)) as admin:
+        admin.create_topics(
+            [NewTopic(POLICIES, replica_assignments={0: [2]}, topic_configs={"cleanup.policy": "compact"})]
+        )
+        admin.wait_for_topics([POLICIES])
+    log.set_cluster_policies({"accept.range.fetch:orders": "false"})
+    known = log.cluster_policies()
+    with three_brokers.frozen(2):
+        began = time.monotonic()
+        assert log.cluster_policies() == known
+        assert time.monotonic() - began < 3 * BRIEF_S
+    with closing(KafkaAdminClient(bootstrap_servers=three_brokers.brokers.bootstrap)) as admin:
+        admin.delete_topics([POLICIES])
+
+
+TP = TopicPartition("of-every-question", 0)
+QUESTIONS: Mapping[str, Callable[[KafkaLog], object]] = {
+    "topics": lambda log: log.topics(Topics((TP.topic,))),
+    "bounds": lambda log: log.bounds([TP]),
+    "bounds_now": lambda log: log.bounds_now([TP]),
+    "ends_of_epochs": lambda log: log.ends_of_epochs({TP: 0}),
+    "high_watermarks": lambda log: log.high_watermarks([TP]),
+    "high_watermarks_now": lambda log: log.high_watermarks_now([TP]),
+    "resolve": lambda log: log.resolve(Latest(), [TP]),
+    "first_times": lambda log: log.first_times({TP: OffsetRange(0, 1)}),
+    "leader_racks": lambda log: log.leader_racks([TP.topic]),
+    "must_hold_offsets": lambda log: log.must_hold_offsets("any"),
+    "group_offsets": lambda log: log.group_offsets("any"),
+    "commit_group_offsets": lambda log: log.commit_group_offsets("any", {TP: (0, "")}),
+    "delete_group_offsets": lambda log: log.delete_group_offsets("any", [TP]),
+    "cluster_policies": lambda log: log.cluster_policies(),
+}
+"""Every call of Kafka that a member may make."""
+
+
+def test_every_call_of_kafka_is_in_this_list() -> None:
+    assert QUESTIONS.keys() == {name for name in vars(Log) if not name.startswith("_")} - {"close"}
+
+
+@pytest.mark.parametrize("away", [ThreeBrokers.killed, ThreeBrokers.frozen])
+def test_no_call_waits_for_10_s_without_a_line__and_none_without_an_end(
+    three_brokers: ThreeBrokers, away: Callable[..., AbstractContextManager[None]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each asks on a connection that was open before, and in a thread of its own, whose name its lines have."""
+    arguments, ended = {"bootstrap_servers": three_brokers.brokers.bootstrap}, dict[str, tuple[BaseException, float]]()
+    with ExitStack() as opened:
+        logs = {
+            name: opened.enter_context(
+                closing(KafkaLog(arguments, retries=0, retry_interval_ms=200, patience_ms=12_000))
+            )
+            for name in QUESTIONS
+        }
+        for log in logs.values():
+            log.topics(Pattern("^none$"))
+
+        def ask(name: str) -> None:
+            with pytest.raises(KafkaUnavailableError) as raised:
+                list(iter(lambda: QUESTIONS[name](logs[name]), None))
+            ended[name] = raised.value, time.time()
+
+        opened.enter_context(away(three_brokers, 1, 2, 3))
+        began = time.time()
+        with ThreadPoolExecutor(len(QUESTIONS)) as threads:
+            list(threads.map(lambda name: _named(name, ask), QUESTIONS))
+    lines = [(r.threadName, r.created - began) for r in caplog.records if r.name.startswith("coordinator.")]
+    assert {name for name, at in lines if at < 10} >= QUESTIONS.keys(), "a line in time"
+    assert {name: end - began for name, (_, end) in ended.items() if end - began > 30} == {}
+    assert ended.keys() == QUESTIONS.keys(), "each ended by name"
+
+
+def _named(name: str, ask: Callable[[str], None]) -> None:
+    threading.current_thread().name = name
+    ask(name)
+
+
+def _leader(log: KafkaLog, tp: TopicPartition) -> int:
+    log.topics(Topics((tp.topic,)))
+    return log.leader(tp)
 
 
 def _committed(log: KafkaLog, group: str, tp: TopicPartition, offset: int) -> bool:

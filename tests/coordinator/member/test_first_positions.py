@@ -17,6 +17,7 @@ from coordinator.member.requests import (
     LookAtGroup,
     Mirror,
     ReadGroupOffsets,
+    ReadLogEnds,
     ReadResetEpoch,
     ReadStable,
     ReadStatus,
@@ -26,9 +27,9 @@ from coordinator.member.state import LogView, Mirrored, Owning, Shown, State
 from coordinator.progress.mirror import entry
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.replies import Status
-from coordinator.values.offset_spec import AtOffsets, Earliest, Latest
+from coordinator.values.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
 from coordinator.values.ranges import WHOLE
-from coordinator.values.subscription import Assigned, TopicPartition
+from coordinator.values.subscription import Assigned, Bounds, TopicPartition
 from coordinator.values.verdicts import Absent, Lost
 from states import (
     FRESH,
@@ -301,7 +302,7 @@ def test_a_partition_that_this_life_sees_first__its_stable_offset_or_earliest() 
         (ReadStable(("orders",)), {TP: 42}),
         (ReadResetEpoch(), 0),
         (ReadGroupOffsets(), {}),
-        (ResolveOffsets(Earliest(), (TP1,)), {TP1: 3}),
+        (ReadLogEnds((TP1,)), {TP1: Bounds(3, 50)}),
         (CreatePositions({"orders": GROWN}, {TP: 42, TP1: 3}, GRACE_MS), FOUNDING),
     )
     assert decision == asks(state, LookAtGroup())
@@ -309,7 +310,7 @@ def test_a_partition_that_this_life_sees_first__its_stable_offset_or_earliest() 
 
 def test_partitions_that_were_placed_at_this_nonce__are_not_placed_again() -> None:
     state = joined(log=GROWN_LOG, owning=placed(TP))
-    assert decided(follow, state, call(), *NOTHING_KNOWN) == asks(state, ResolveOffsets(Earliest(), (TP1,)))
+    assert decided(follow, state, call(), *NOTHING_KNOWN) == asks(state, ReadLogEnds((TP1,)))
 
 
 WIDE = replace(LOG, topics={"orders": replace(ORDERS, total=2)})
@@ -330,7 +331,29 @@ def test_a_topic_has_more_partitions_than_those_of_assign__tell_the_group() -> N
 
 def test_after_a_loss_of_state__all_partitions_are_placed_again() -> None:
     state = joined(log=GROWN_LOG, owning=placed(TP, TP1, at="n-0"))
-    assert decided(follow, state, call(), *NOTHING_KNOWN) == asks(state, ResolveOffsets(Earliest(), (TP, TP1)))
+    assert decided(follow, state, call(), *NOTHING_KNOWN) == asks(state, ReadLogEnds((TP, TP1)))
+
+
+def test_a_leader_does_not_answer__its_partition_is_placed_once_it_does() -> None:
+    state = joined(log=GROWN_LOG, owning=placed(TP))
+    silent = decided(follow, state, call(), *NOTHING_KNOWN, (ReadLogEnds((TP1,)), {}))
+    waiting = replace(state, owning=replace(state.owning, unplaced=frozenset({TP1})))
+    assert silent == asks(state, LookAtGroup())
+    assert decided(follow, waiting, call(), (ReadLogEnds((TP1,)), {})) == asks(waiting, LookAtGroup())
+    answers = (ReadLogEnds((TP1,)), {TP1: Bounds(3, 50)}), *NOTHING_KNOWN
+    create = CreatePositions({"orders": GROWN}, {TP1: 3}, GRACE_MS)
+    assert decided(follow, waiting, call(), *answers) == asks(waiting, create)
+    acquires = decided(follow, waiting, call(), (ReadLogEnds((TP1,)), {}), (LookAtGroup(), look({TP: (WHOLE,)})))
+    assert acquires.state.owning.unplaced == {TP1}
+
+
+@pytest.mark.parametrize("starting", [Earliest(), Latest()])
+def test_a_leader_is_silent_at_the_founding__its_beginning_can_wait_and_no_other_start(starting: OffsetSpec) -> None:
+    state = joined(life=FRESH, log=replace(GROWN_LOG, silent=frozenset({TP1})))
+    answers: tuple[Answer, ...] = (ReadGroupOffsets(), {}), (ReadStatus(), None)
+    asked = (TP,) if starting == Earliest() else (TP, TP1)
+    wanted = ResolveOffsets(starting, asked)
+    assert decided(first_positions, state, call(starting=starting), *answers) == asks(state, wanted)
 
 
 def test_every_partition_is_placed__look_at_the_group() -> None:

@@ -12,13 +12,12 @@ from coordinator.member.requests import (
     DeleteMirror,
     ForgetTopics,
     ReadGroupOffsets,
+    ReadLogEnds,
     ReadResetEpoch,
     ReadStable,
-    ResolveOffsets,
 )
 from coordinator.member.state import Mirrored, State
-from coordinator.values.offset_spec import Earliest
-from coordinator.values.subscription import TopicPartition
+from coordinator.values.subscription import Bounds, TopicPartition
 from states import NOW, ORDERS, TP, Answer, call, decided, held, joined, owning
 
 OTHER = TopicPartition("payments", 0)
@@ -70,7 +69,7 @@ def test_the_group_has_forgotten_a_topic_of_this_member_that_slept__place_it_aga
         (ReadStable(("orders",)), {}),
         (ReadResetEpoch(), 0),
         (ReadGroupOffsets(), {}),
-        (ResolveOffsets(Earliest(), (TP,)), {TP: 3}),
+        (ReadLogEnds((TP,)), {TP: Bounds(3, 9)}),
         (CreatePositions({"orders": ORDERS}, {TP: 3}, call().setup.settings.growth_grace_ms, create=False), ""),
     )
     assert decided(placed, state, call(), *answers) == Decision(state)

@@ -258,6 +258,14 @@ def test_a_partition_that_another_member_reads__holds_back() -> None:
     assert decided(limit, state, call(), *another) == asks(state, ReadPositions((TP,)))
 
 
+def test_an_older_partition_that_waits_for_its_leader_to_have_a_position__holds_back() -> None:
+    """A partition that nobody reads has no position either, and holds nothing back."""
+    state = grown(10)
+    waiting = replace(state, owning=replace(state.owning, unplaced=frozenset({TP})))
+    no_position: Any = (ReadHighWatermarks((TP,)), {TP: 100}), (ReadAssignment(), {}), (ReadPositions((TP,)), {})
+    assert limited(waiting, pieces(10, 0), *no_position).closed == {TP1}
+
+
 def test_the_grace_is_over__record_the_ends_of_the_older_partitions() -> None:
     due = replace(GROWTH, until_ms=NOW)
     record = RecordGrowths((replace(due, ends=(100,)),)), None

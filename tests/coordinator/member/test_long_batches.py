@@ -173,10 +173,18 @@ class Group:
     def repeated(self) -> list[tuple[TopicPartition, int]]:
         return sorted(at for at, times in self.had.items() if times > 1.001)
 
+    def why(self, kind: str) -> list[str]:
+        """The texts of the events of one kind."""
+        return [fields["why"] for fields in self._entries if fields["event"] == kind]
+
     @property
     def events(self) -> set[str]:
+        return {fields["event"] for fields in self._entries}
+
+    @property
+    def _entries(self) -> list[dict[str, str]]:
         entries = cast(list[tuple[str, dict[str, str]]], self.text.xrange(self.keys.events))
-        return {fields["event"] for _, fields in entries}
+        return [fields for _, fields in entries]
 
     @property
     def recovers(self) -> bool:
@@ -354,6 +362,27 @@ def test_an_outage_longer_than_a_session__a_standby_takes_nothing_over(world: Gr
     worker.finish(end)
     worker.batch()
     assert (world.repeated, "takeover" in world.events) == ([], False)
+
+
+def test_a_topic_grows_twice_in_an_outage__its_growth_counts_as_late(world: Group) -> None:
+    """Rule: growth-order. The member had looked at the topics before the outage, and stores their ends after it."""
+    one = Query(world, max_outage_ms=MINUTE, **NOT_EARLY)
+    world.settled()
+    began = world.clock.now
+    world.line.away_until = began + SESSION
+
+    def grow() -> None:
+        if world.kafka.partitions < 2 + sum(world.clock.now - began >= ms for ms in (5_000, 40_000)):
+            world.kafka.add_partition()
+
+    world.clock.beats.append(grow)
+    one.batch()
+    one.batch()
+    (why,) = world.why("growth")
+    assert why == (
+        f"{TOPIC}: 2 -> 4 partitions; "
+        "seen late, so some keys may be out of order unless it was one step, or steps to multiples"
+    )
 
 
 def test_a_member_that_died_before_the_outage__gets_no_grace(world: Group) -> None:

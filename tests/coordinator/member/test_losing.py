@@ -63,7 +63,12 @@ ACCEPT = call(fail_on_data_loss=False)
 def settled(state: State, report: Request[Any] = ENDS, **losses: Any) -> State:
     """The state once nothing is lost and the log ends are stored."""
     looked_at = (state.owning.acquired, state.log.bounds, state.log.topics, NONCE)
-    return replace(state, losses=Losses(settled=looked_at, **losses), shown=Shown(ends=(NONCE, report), ends_ms=NOW))
+    return replace(state, losses=Losses(settled=looked_at, **losses), shown=shown(report))
+
+
+def shown(report: Request[Any] = ENDS, ends_ms: int | None = NOW, nonce: str = NONCE) -> Shown:
+    """The log ends of this report are stored."""
+    return Shown(ends=(nonce, (report.arguments["ends"], report.arguments["extents"])), ends_ms=ends_ms)
 
 
 def bounds(beginning: int, end: int, epoch: int = -1, **changes: Any) -> State:
@@ -96,24 +101,30 @@ def test_something_has_changed__check_again(change: dict[str, Any]) -> None:
 
 
 def test_the_same_log_ends_as_stored_before__are_not_stored_again() -> None:
-    state = owns(shown=Shown(ends=(NONCE, ENDS), ends_ms=NOW))
+    state = owns(shown=shown())
     assert decided(settle_losses, state, call()) == Decision(settled(owns()))
 
 
 @pytest.mark.parametrize("state", [settled(owns()), owns()], ids=["nothing has changed", "the assignment is new"])
 def test_the_same_log_ends_are_old__store_them_again(state: State) -> None:
-    state = replace(state, shown=Shown(ends=(NONCE, ENDS), ends_ms=NOW - ENDS_MS))
+    state = replace(state, shown=shown(ends_ms=NOW - ENDS_MS))
     assert decided(settle_losses, state, call()) == Decision(settled(owns()), (ENDS,))
 
 
 def test_the_same_log_ends_are_almost_old__store_nothing() -> None:
-    state = replace(settled(owns()), shown=Shown(ends=(NONCE, ENDS), ends_ms=NOW - ENDS_MS + 1))
+    state = replace(settled(owns()), shown=shown(ends_ms=NOW - ENDS_MS + 1))
     assert decided(settle_losses, state, call()) == Decision(state)
 
 
 def test_the_log_ends_were_stored_at_another_nonce__store_them_again() -> None:
-    state = owns(shown=Shown(ends=("n-0", ENDS)))
+    state = owns(shown=shown(ends_ms=None, nonce="n-0"))
     assert decided(settle_losses, state, call()) == Decision(settled(owns()), (ENDS,))
+
+
+def test_log_ends_are_stored_with_the_time_of_the_look_at_the_topics() -> None:
+    """Redis may have been away since then (rule: growth-order)."""
+    state = joined(owning=replace(owns().owning, topics_at_ms=NOW - 50_000))
+    assert decided(settle_losses, state, call()).effects == (ReportEnds({TP: 100}, {}, NOW - 50_000),)
 
 
 def test_a_partition_without_log_ends__look_again() -> None:

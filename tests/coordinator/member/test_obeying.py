@@ -166,6 +166,12 @@ def test_a_start_that_demands_parts__is_refused(policy: Policy, query: dict[str,
     assert decided(check_start, joined(), call(**query), (ReadPolicy(), policy), NO_TOPIC).outcome == outcome
 
 
+def test_the_policies_are_unreadable_and_optional__what_redis_has_stays() -> None:
+    answer = ReadClusterPolicies(), (UNREADABLE, NO_POLICY)
+    (line,) = decided(copy_cluster_policies, joined(), call(), answer).effects
+    assert "The policies that Redis has hold" in line.arguments["text"]
+
+
 def test_a_start_that_demands_parts__the_cluster_forbids_them() -> None:
     answers = (ReadPolicy(), NO_POLICY), (ReadClusterPolicies(), ("id-p 1", ORDERED))
     decision = decided(check_start, joined(), call(demanding=True), *answers)
@@ -242,7 +248,7 @@ def test_the_policies_of_the_cluster_are_unreadable__one_warning_names_the_right
     answer = ReadClusterPolicies(), UNREADABLE_ANSWER
     copy, line = decided(copy_cluster_policies, joined(), call(), answer).effects
     assert copy == CopyPolicies(*UNREADABLE_ANSWER)
-    assert "may not read the topic coop-kafka-policies, even if it does not exist" in line.arguments["text"]
+    assert "may not read the topic coop-kafka-policies, which need not exist" in line.arguments["text"]
     assert "Remedy: grant the user READ on the topic" in line.arguments["text"]
     known = joined(cluster_policies=ClusterPolicies(NOW - 5_000, UNREADABLE_ANSWER, NONCE))
     assert decided(copy_cluster_policies, known, call(), answer).effects == ()

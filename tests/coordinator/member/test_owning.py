@@ -45,7 +45,7 @@ NOTHING_YET = Owning(placed=frozenset({TP}), placed_at=NONCE)
 
 def looked(known: Owning, **changes: Any) -> Owning:
     """The same once it has looked at the group."""
-    return replace(known, looked_at_ms=NOW, **changes)
+    return replace(known, looked_at_ms=NOW, topics_at_ms=NOW, **changes)
 
 
 def test_the_same_topics__go_on() -> None:
@@ -74,6 +74,12 @@ def test_nothing_owned_yet__acquire_the_assigned_ranges() -> None:
 def test_all_is_as_it_was__one_look_and_nothing_more() -> None:
     decision = decided(follow, joined(owning=owning()), call(), (LookAtGroup(), look()))
     assert decision == Decision(joined(owning=looked(owning())))
+
+
+def test_the_topics_were_read_before_an_outage__they_are_as_old_as_that() -> None:
+    state = joined(owning=owning(), log=replace(LOG, asked_ms=NOW - 50_000))
+    decision = decided(follow, state, call(), (LookAtGroup(), look()))
+    assert decision.state.owning.topics_at_ms == NOW - 50_000
 
 
 def test_stale_ranges__acquire_again() -> None:

@@ -1,4 +1,4 @@
-"""A Kafka with an authorizer: a user without rights on the topic of policies has the strict reading, and is told why.
+"""A Kafka with an authorizer: a user without rights on the topic of policies is told, and follows what Redis has.
 
 rule: cluster-policies. The topic may exist or not: Kafka gives a user without rights the same answer.
 """
@@ -23,6 +23,7 @@ from kafka.admin import (
 )
 
 import servers
+from coordinator.assignment.policies import Policy
 from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import IndividualCommitNotAllowedError, KafkaAccessError
 from coordinator.member.service import Service
@@ -41,7 +42,7 @@ AUTHORIZER = (
 )
 READ, WRITE, DESCRIBE = ACLOperation.READ, ACLOperation.WRITE, ACLOperation.DESCRIBE
 ICS = "accept.individual.commit"
-WHY = "may not read the topic coop-kafka-policies, even if it does not exist"
+WHY = "may not read the topic coop-kafka-policies, which need not exist"
 
 
 @pytest.fixture(scope="module")
@@ -138,13 +139,47 @@ def set_policy(broker: servers.Server, value: str) -> None:
 
 
 @pytest.mark.parametrize("exists", [False, True], ids=["the topic is absent", "the topic is forbidden"])
-def test_without_the_right_the_strict_reading_holds_and_a_warning_and_an_event_say_why(
+def test_without_the_right_a_query_shares_and_one_warning_names_the_right(
+    alice: Alice, broker: servers.Server, caplog: pytest.LogCaptureFixture, exists: bool
+) -> None:
+    if exists:
+        set_policy(broker, "true")
+    member = alice.member()
+    with caplog.at_level(logging.WARNING, "coordinator"):
+        assert alice.lanes(member) == 2
+        alice.group.clock.skip(5_000)
+        assert alice.lanes(member) == 2
+    assert [WHY in record.message for record in caplog.records].count(True) == 1
+    assert "grant the user READ on the topic coop-kafka-policies" in caplog.text
+    assert alice.reasons == []
+
+
+def test_what_redis_has_of_the_cluster_holds_for_a_member_without_the_right(
+    alice: Alice, broker: servers.Server, admin: KafkaAdminClient
+) -> None:
+    """One member may read the topic; the next one may not."""
+    set_policy(broker, "false")
+    alice.gets_read(admin)
+    assert alice.lanes(alice.member()) == 2, "accept.individual.commit rules assignments, not the lanes of one member"
+    assert alice.reasons == [f"cluster:{ICS} is false"]
+    pattern = ResourcePatternFilter(ResourceType.TOPIC, POLICIES, ACLResourcePatternType.LITERAL)
+    admin.delete_acls([ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, pattern)])
+    eventually(lambda: not alice.may(alice.log.cluster_policies), "the broker has taken the right away")
+    other = alice.member()
+    other.first_positions()
+    other.next_offset(StreamOffset(alice.group.name), UNLIMITED)
+    assert alice.reasons == [f"cluster:{ICS} is false"]
+    assert alice.group.policies.policy().cluster == Policy(accept_individual_commit=False)
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["the topic is absent", "the topic is forbidden"])
+def test_where_policies_are_required_the_strict_reading_holds_and_a_warning_and_an_event_say_why(
     alice: Alice, broker: servers.Server, caplog: pytest.LogCaptureFixture, exists: bool
 ) -> None:
     if exists:
         set_policy(broker, "true")
     with caplog.at_level(logging.WARNING, "coordinator"):
-        assert alice.lanes(alice.member()) == 1
+        assert alice.lanes(alice.member(policies="required")) == 1
     assert [WHY in record.message for record in caplog.records].count(True) == 1
     assert "grant the user READ on the topic coop-kafka-policies" in caplog.text
     (reason,) = alice.reasons
@@ -169,11 +204,11 @@ def test_who_may_describe_the_topic_and_not_read_it_does_not_know_the_policies(
 ) -> None:
     grant(admin, ResourceType.TOPIC, POLICIES, DESCRIBE)
     set_policy(broker, "true")
-    assert alice.lanes(alice.member()) == 1
+    assert alice.lanes(alice.member(policies="required")) == 1
 
 
 def test_a_running_query_follows_once_its_user_gets_the_right(alice: Alice, admin: KafkaAdminClient) -> None:
-    member = alice.member()
+    member = alice.member(policies="required")
     member.first_positions()
     end = member.next_offset(StreamOffset(alice.group.name), UNLIMITED)
     assert end is not None
@@ -187,7 +222,8 @@ def test_a_running_query_follows_once_its_user_gets_the_right(alice: Alice, admi
 
 def test_a_query_that_demands_parts_is_refused_with_the_right_that_is_missing(alice: Alice) -> None:
     with pytest.raises(IndividualCommitNotAllowedError, match="grant the user READ on the topic coop-kafka-policies"):
-        alice.member(ordering="none", demanding=True).check_policies()
+        alice.member(ordering="none", demanding=True, policies="required").check_policies()
+    alice.member(ordering="none", demanding=True).check_policies()
 
 
 def test_a_user_without_write_sets_no_policy(alice: Alice, broker: servers.Server, admin: KafkaAdminClient) -> None:

@@ -15,17 +15,16 @@ from coordinator.member.requests import (
     LogLine,
     ReadGroupOffsets,
     ReadLeftOfEpochs,
+    ReadLogEnds,
     ReadOtherTopics,
     ReadResetEpoch,
     ReadStable,
     Recover,
-    ResolveOffsets,
 )
 from coordinator.member.state import Owning, State
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.mirror import entry
-from coordinator.values.offset_spec import Earliest
-from coordinator.values.subscription import Topic, TopicPartition
+from coordinator.values.subscription import Bounds, Topic, TopicPartition
 from coordinator.values.verdicts import Absent, Lost, Recovering
 from states import LEFT, LIFE, ORDERS, TP, Answer, call, decided, end_of, fails, joined, like, owned, refused
 
@@ -47,7 +46,7 @@ def placed(state: State, *answers: Answer, **settings: object) -> object:
     return decided(step, state, call(**settings), *known, *answers)  # type: ignore[arg-type]
 
 
-BEGINNING: Answer = ResolveOffsets(Earliest(), (TP,)), {TP: 0}
+BEGINNING: Answer = ReadLogEnds((TP,)), {TP: Bounds(0, 9)}
 
 
 def created(position: int) -> Answer:

@@ -1,13 +1,14 @@
-"""A Redis that answers reads and refuses writes: the outage has its limit, says its cause, and ends with the cure."""
+"""A Redis that refuses writes, or is gone: the outage has its limit, says its cause, and ends with the cure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 
 from coordinator.assignment.settings import GroupSettings
-from coordinator.errors import RedisNotReadyError
+from coordinator.errors import RedisNotReadyError, RedisUnavailableError
+from coordinator.member.query import Query
 from coordinator.member.service import Service
 from coordinator.member.turns import SILENT_MS
 from coordinator.progress.stream_offset import StreamOffset
@@ -103,6 +104,55 @@ def test_a_running_member_ends_by_name_within_the_limit_and_its_batch_stays_unco
     assert clock.now_ms() - began < MAX_OUTAGE_MS + 5_000
     valkey.configure(**WANTS[want][1])
     assert members.state.stable == {tp: 0}
+
+
+def _asked(service: Service) -> None:
+    service._turns._world.store.positions.now_ms()
+
+
+CALLS: dict[str, Callable[[Service, StreamOffset], object]] = {
+    "check_store": lambda service, _: service.check_store(lambda: _asked(service)),
+    "first_positions": lambda service, _: service.first_positions(),
+    "set_targets": lambda service, _: service.set_targets(),
+    "next_offset": lambda service, end: service.next_offset(end, UNLIMITED),
+    "tasks": lambda service, end: service.tasks(end),
+    "settle": lambda service, end: service.settle(end),
+}
+"""The calls of Spark."""
+
+OF_THREADS = {"heartbeat", "leave", "end_task", "agreed_ends", "no_task_connects", "receive"}
+"""Of the heartbeat thread, of tasks, and the end: they send once, or only what may be lost."""
+
+OF_STATE = {"singly", "failing_of", "behind_latest", "log_ends", "check_policies"}
+"""They read the state alone; `check_policies` asks only for a query that demands parts, by the steps of the others."""
+
+
+def test_every_call_of_a_member_is_in_these_lists() -> None:
+    methods = {n for kind in (Service, Query) for n, value in vars(kind).items() if callable(value) and n[0] != "_"}
+    assert methods == {*CALLS, *OF_THREADS, *OF_STATE}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_call_waits_for_10_s_of_a_gone_redis_without_a_line__and_none_without_an_end(
+    members: Group,
+    tp: TopicPartition,
+    valkey: OwnValkey,
+    clock: CuredClock,
+    call: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    service = member(members, tp)
+    end = started(service, members)
+    members.kafka.produce(tp.topic, keyed(3))
+    planned = service.next_offset(end, UNLIMITED) or end
+    valkey.stop()
+    began = clock.now_ms()
+    with pytest.raises(RedisUnavailableError, match=r"longer than redis\.max\.outage \(20000 ms\)"):
+        CALLS[call](service, planned)
+    assert clock.now_ms() - began < MAX_OUTAGE_MS + 5_000
+    lines = [r.getMessage() for r in caplog.records if "has waited for" in r.getMessage()]
+    assert 1 <= len(lines) <= 3
+    assert int(re.findall(r"waited for (\d+) s", lines[0])[0]) < 10
 
 
 def test_it_goes_on_at_the_next_try_after_the_cure(

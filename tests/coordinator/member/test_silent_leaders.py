@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings, Ordering
 from coordinator.errors import DataLossError
 from coordinator.member.decision import Seen
 from coordinator.member.low_ends import judged
@@ -14,9 +15,9 @@ from coordinator.member.service import Service
 from coordinator.member.state import LogView
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.values.offset_spec import OffsetSpec
+from coordinator.values.offset_spec import Latest, OffsetSpec
 from coordinator.values.subscription import Bounds, TopicPartition
-from group_services import UNLIMITED, Group, batch, read, records, subscribed
+from group_services import UNLIMITED, Group, batch, read, records, slices_read, subscribed
 from kafka_logs import Lower, Through, delete_records, kafka_log
 from three_brokers import ThreeBrokers
 from topics import Record
@@ -62,6 +63,10 @@ def begun(members: Group, tp: TopicPartition, log: Silent) -> tuple[Service, Str
     member = members.service(subscribed(tp), log=log)
     member.first_positions()
     return member, batch(member, StreamOffset(members.name))
+
+
+def of_ordering(members: Group, ordering: Ordering) -> GroupSettings:
+    return GroupSettings(members.name, capacity=2, session_ms=500, ordering=ordering)
 
 
 def more(members: Group, *partitions: TopicPartition) -> None:
@@ -168,23 +173,96 @@ def test_a_log_that_has_aged_meanwhile_is_a_loss_at_the_first_answer(
         member.next_offset(end, UNLIMITED)
 
 
-def test_a_new_group_waits_for_the_first_positions_of_each_partition(
+@pytest.mark.parametrize("ordering", ["key", "none"])
+def test_a_new_group_from_earliest__a_partition_has_its_first_position_once_its_leader_answers(
+    members: Group, two: tuple[TopicPartition, TopicPartition], ordering: Ordering
+) -> None:
+    here, away = two
+    log = Silent(members.log(), {away})
+    member = members.service(subscribed(here), log=log, settings=of_ordering(members, ordering))
+    member.first_positions()
+    end = batch(member, StreamOffset(members.name))
+    assert records(end) == read(here, 0, 4)
+    assert members.store.positions.stable([here.topic]) == {here: 0}
+    log.partitions = set()
+    assert records(batch(member, end)) == read(away, 0, 4)
+
+
+def test_a_group_whose_leaders_are_all_silent_at_its_founding__begins_at_earliest_once_they_answer(
+    members: Group, two: tuple[TopicPartition, TopicPartition]
+) -> None:
+    log = Silent(members.log(), {*two})
+    member = members.service(subscribed(two[0]), log=log)
+    member.first_positions()
+    first = StreamOffset(members.name)
+    assert member.next_offset(first, UNLIMITED) is None
+    log.partitions = set()
+    assert {s.topic_partition for s in slices_read(member, batch(member, first))} == {*two}
+
+
+def test_redis_loses_a_group_of_which_a_partition_waits_for_its_first_position__the_others_are_proven(
     members: Group, two: tuple[TopicPartition, TopicPartition]
 ) -> None:
     here, away = two
-    member = members.service(subscribed(here), log=Silent(members.log(), {away}))
+    log = Silent(members.log(), {away})
+    member = members.service(subscribed(here), log=log)
+    member.first_positions()
+    end = batch(member, StreamOffset(members.name))
+    assert member.next_offset(end, UNLIMITED) is None
+    members.restart_redis()
+    assert member.next_offset(end, UNLIMITED) is None
+    again = members.service(subscribed(here), log=log)
+    assert again.next_offset(end, UNLIMITED) is None, "a restart beside it"
+    log.partitions = set()
+    assert records(batch(again, end)) == read(away, 0, 4)
+
+
+def test_a_start_at_latest_has_its_moment__it_waits_for_all_leaders(
+    members: Group, two: tuple[TopicPartition, TopicPartition]
+) -> None:
+    here, away = two
+    member = members.service(subscribed(here), Latest(), log=Silent(members.log(), {away}))
     with pytest.raises(AssertionError, match="waits for a silent leader"):
         member.first_positions()
 
 
-def test_available_now_waits_for_the_end_of_each_log(
-    members: Group, two: tuple[TopicPartition, TopicPartition]
+@pytest.mark.parametrize("ordering", ["key", "none"])
+def test_available_now_reads_what_answers__and_the_rest_up_to_its_end_at_the_first_answer(
+    members: Group, two: tuple[TopicPartition, TopicPartition], ordering: Ordering
 ) -> None:
     here, away = two
     log = Silent(members.log())
-    member, end = begun(members, here, log)
-    more(members, away)
-    log.partitions, log.looks = {away}, 3
+    member = members.service(subscribed(here), log=log, settings=of_ordering(members, ordering))
+    member.first_positions()
+    end = batch(member, StreamOffset(members.name))
+    assert member.next_offset(end, UNLIMITED) is None
+    more(members, here, away)
+    log.partitions, log.looks = {away}, 1_000
     member.set_targets()
-    assert member.state.pace.targets == {here: 4, away: 8}
-    assert records(batch(member, end)) == read(away, 4, 8)
+    end = batch(member, end)
+    assert records(end) == read(here, 4, 8)
+    log.looks = 3
+    end = batch(member, end)
+    assert records(end) == read(away, 4, 8)
+    more(members, here, away)
+    assert member.next_offset(end, UNLIMITED) is None, "the run ends at its targets"
+
+
+def test_a_new_group_begins_while_a_real_broker_is_frozen(
+    three_brokers: ThreeBrokers, redis_url: str, group: str
+) -> None:
+    topic, bootstrap = three_brokers.topic_without_copies(), three_brokers.brokers.bootstrap
+    coordinator = three_brokers.leader(TopicPartition("__consumer_offsets", 0))
+    partitions = [TopicPartition(topic, partition) for partition in range(3)]
+    away = coordinator % 3 + 1  # it has the partition away - 1
+    with closing(Group(three_brokers.kafka, redis_url, group)) as members:
+        more(members, *partitions)
+        log = kafka_log(bootstrap, patience_ms=600_000)
+        with closing(log), three_brokers.frozen(away):
+            began, member = time.monotonic(), members.service(subscribed(partitions[0]), log=log)
+            member.set_targets()
+            member.first_positions()
+            end = batch(member, StreamOffset(members.name))
+            assert {s.partition for s in end.slices} == {0, 1, 2} - {away - 1}
+            assert time.monotonic() - began < 30
+        assert records(batch(member, end)) == read(partitions[away - 1], 0, 4)

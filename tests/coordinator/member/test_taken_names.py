@@ -1,4 +1,4 @@
-"""The group's name belongs to a group of Kafka that holds no offsets: a share group. Then there is no mirror."""
+"""The name of the group is that of a share or streams group of Kafka, which holds no offsets of ours: so no mirror."""
 
 from contextlib import closing
 
@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import AcknowledgeType
 
 import kafka_groups
+import streams_groups
 from command_runs import Run
 from coordinator.errors import GroupTypeError
 from coordinator.values.offset_spec import Latest
@@ -29,6 +30,20 @@ def test_a_start_is_refused_by_name(shared: Group, tp: TopicPartition) -> None:
     with pytest.raises(GroupTypeError, match=f"'{shared.name}' is a share group"):
         service.first_positions()
     assert not shared.keys, "nothing was written"
+
+
+def test_the_name_of_a_streams_group_is_refused_at_a_start_and_an_import(
+    members: Group, tp: TopicPartition, run: Run
+) -> None:
+    members.log().must_hold_offsets(members.name)  # there is a coordinator from now on
+    streams_groups.join(members.kafka, members.name, tp.topic)
+    service = members.service(subscribed(tp), Latest())
+    with pytest.raises(GroupTypeError, match=f"'{members.name}' is a streams group"):
+        service.first_positions()
+    assert not members.keys, "nothing was written"
+    place = "--redis", members.redis_url, "--bootstrap-server", members.kafka.bootstrap
+    code, _, err = run("import", members.name, "--from", f"kafka-group:{members.name}", *place)
+    assert (code, "GROUP_TYPE" in err, "streams" in err) == (1, True, True), err
 
 
 def test_an_import_is_refused_by_name(shared: Group, run: Run) -> None:

@@ -89,6 +89,15 @@ def test_a_growth_is_late_if_no_member_looked_shortly_before(
     assert str(world.store.positions.growths()[0]).endswith(seen_late if late else prompt)
 
 
+def test_log_ends_that_were_stored_long_after_their_look_are_as_old_as_the_look(world: World) -> None:
+    """Redis was away meanwhile: the topic may have grown in several steps since the look."""
+    tps = [TopicPartition("orders", p) for p in range(4)]
+    world.store.positions.create("aa", topic_of(2), dict.fromkeys(tps[:2], 0), grace_ms=GRACE)
+    world.store.positions.report_ends({TP: 5}, {}, world.now - 50_000)
+    place(world, 4, *tps)
+    assert world.store.positions.growths() == (grown(world, 2, 4, late=True),)
+
+
 def test_nothing_is_mended_where_partitions_are_new(world: World) -> None:
     """The event `mend` says that somebody took positions away, so an operator looks for them."""
     world.store.positions.create("aa", topic_of(3), dict.fromkeys((TP, OTHER, THIRD), 0), grace_ms=GRACE)

@@ -34,8 +34,7 @@ FIRST, SECOND = record(1, 2, 1), record(0, 4, 2)
         pytest.param([(0, 4)], KEPT + UNLESS_TWICE, True, id="one step"),
         pytest.param([(0, 4)], LATE, False, id="one step that was seen late"),
         pytest.param([(0, 3), (SECONDS_MS, 4)], KEPT + UNLESS_TWICE, False, id="twice within seconds"),
-        pytest.param([(0, 3), (SECONDS_MS + 1, 4)], KEPT + UNLESS_TWICE, True, id="twice, not within seconds"),
-        pytest.param([(0, 3), (SECONDS_MS, 4)], KEPT, True, id="no reservation"),
+        pytest.param([(0, 3), (SECONDS_MS + 1, 4)], LATE, False, id="twice, seen late"),
     ],
 )
 def test_a_growth_across_which_the_group_says_that_order_is_kept__keeps_it(
@@ -51,6 +50,29 @@ def test_a_growth_across_which_the_group_says_that_order_is_kept__keeps_it(
             sink.write(FIRST)
     else:
         sink.write(FIRST)
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        pytest.param([(0, 3), (SECONDS_MS + 1, 4)], KEPT + UNLESS_TWICE, id="twice, not within seconds"),
+        pytest.param([(0, 3), (SECONDS_MS, 4)], KEPT, id="no reservation"),
+    ],
+)
+def test_words_that_promise_order_across_steps_that_moved_keys__are_a_violation(
+    steps: list[tuple[int, int]], said: str
+) -> None:
+    with pytest.raises(Violation, match="WORDS"):
+        grown(*steps).hear(2, 4, said)
+
+
+def test_steps_to_multiples_keep_their_promise() -> None:
+    assert grown((0, 4), (2 * SECONDS_MS, 8)).hear(2, 8, KEPT + UNLESS_TWICE)
+
+
+def test_pairs_of_growths_that_look_like_one_to_a_multiple() -> None:
+    assert grown().in_steps(2, 5) == [(3, 4)]
+    assert grown().in_steps(1, 4) == [(2, 3), (3, 4)]
 
 
 def test_a_growth_of_which_the_group_says_nothing__leaves_no_promise() -> None:
