@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from itertools import pairwise
 
 from coordinator.assignment.assignors.assignor import Subscriber
 from coordinator.assignment.policies import MEMBER_POLICY
 from coordinator.assignment.protocols import Preferences, preferences_of, preferences_text
 from coordinator.errors import StateFormatError
+from coordinator.values.hash_map import overlap
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
 
@@ -38,7 +38,7 @@ def ranges_of(text: str) -> Ranges:
 
 
 def _ascending(hashes: tuple[HashRange, ...]) -> tuple[HashRange, ...]:
-    if any(left.hi >= right.lo for left, right in pairwise(hashes)):
+    if overlap(hashes):
         raise StateFormatError(f"the assignment has hash ranges that overlap or do not ascend: {hashes[0]} and others")
     return hashes
 

@@ -17,7 +17,7 @@ from coordinator.errors import InvalidOptionError
 from coordinator.errors.quoting import quoted
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
-from coordinator.values.user_class import found, made
+from coordinator.values.user_class import found, instance
 
 KeyRanges = Mapping[TopicPartition, tuple[HashRange, ...]]
 """Partition -> hash ranges, ascending, disjoint; a whole partition is [0, 2^63 - 1]. See `values.key_hash`."""
@@ -57,4 +57,4 @@ def check(name: str) -> None:
 def listener(name: str) -> OwnershipListener:
     """The listener of `module:Class`; raises `InvalidOptionError` if it is none, or cannot be made."""
     check(name)
-    return made("ownership listener", name)  # type: ignore[return-value]
+    return instance("ownership listener", name)  # type: ignore[return-value]

@@ -27,15 +27,10 @@ def union(ranges: Iterable[HashRange]) -> tuple[HashRange, ...]:
 def difference(some: Ranges, other: Ranges) -> Ranges:
     """The hashes of `some` that are not in `other`."""
     differ = {tp: hashes for tp, hashes in some.items() if hashes != other.get(tp)}
-    left = {tp: tuple(m for h in hashes for m in minus(h, other.get(tp, ()))) for tp, hashes in differ.items()}
+    left = {tp: tuple(m for h in hashes for m in missing(h, other.get(tp, ()))) for tp, hashes in differ.items()}
     return {tp: hashes for tp, hashes in left.items() if hashes}
 
 
 def common(some: Ranges, other: Ranges) -> Ranges:
     """The hashes that are in both."""
     return difference(some, difference(some, other))
-
-
-def minus(hashes: HashRange, ranges: Iterable[HashRange]) -> tuple[HashRange, ...]:
-    """The parts of `hashes` that are in none of `ranges`."""
-    return missing(hashes, tuple(part for r in union(ranges) if (part := r.intersection(hashes))))

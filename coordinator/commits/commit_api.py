@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NoReturn, Self
 
 from coordinator.assignment.policies import GROUP_POLICY, TOPIC_POLICY, setting
@@ -33,9 +32,10 @@ from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
-from coordinator.redis.commits import CommitVerbs, Outcome, Reservation, Standing, Turn
+from coordinator.redis.commits import CommitOutcome, CommitVerbs, Reservation, ReservedTurn, Standing
 from coordinator.redis.replies import Caller
 from coordinator.values import verdicts
+from coordinator.values.hash_map import overlap
 from coordinator.values.ranges import HashRange, OffsetRange, Offsets, union
 from coordinator.values.subscription import TopicPartition
 
@@ -98,9 +98,9 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         with ExitStack() as opened:
             opened.callback(client.close)
             caller, fields = verbs.member(member)
-            made = cls(client, verbs, standing(verbs, caller), fields)
+            commits = cls(client, verbs, standing(verbs, caller), fields)
             opened.pop_all()
-        return made
+        return commits
 
     @property
     def lanes(self) -> Ownership:
@@ -134,15 +134,15 @@ class CommitApi(AbstractContextManager["CommitApi"]):
             self._refuse(tp, wanted, outcome)
         if outcome.repeated:
             _log.warning("%s: %d ranges were committed before", self._named(tp), outcome.repeated)
-        return Committed(outcome.stable, outcome.held, outcome.repeated, tuple(x.hashes for x in outcome.refused))
+        return Committed(outcome.stable, outcome.held, outcome.repeated, tuple(lane.hashes for lane in outcome.refused))
 
-    def reserve(self, tp: TopicPartition, wanted: Reservation, state: str, lease_ms: int) -> Turn:
+    def reserve(self, tp: TopicPartition, wanted: Reservation, state: str, lease_ms: int) -> ReservedTurn:
         """Make, renew or end a reservation of `ordered_commits`. The answer contains whether its turn has come."""
         _disjoint(wanted.lanes)
         with self._verdicts():
             turn = self._verbs.reserve(self._standing, tp, wanted, state, lease_ms)
         if turn.word in {"BEYOND", "NOT_OWNED"}:
-            self._refuse(tp, (wanted.offsets,), Outcome(turn.word, turn.stable, 0, 0, (), int(turn.who or 0)))
+            self._refuse(tp, (wanted.offsets,), CommitOutcome(turn.word, turn.stable, 0, 0, (), int(turn.who or 0)))
         return turn
 
     def close(self) -> None:
@@ -169,7 +169,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
                 "make a new CommitApi from a later offset; commits that Redis still holds stay valid",
             ) from None
 
-    def _refuse(self, tp: TopicPartition, wanted: Offsets, outcome: Outcome) -> NoReturn:
+    def _refuse(self, tp: TopicPartition, wanted: Offsets, outcome: CommitOutcome) -> NoReturn:
         what = f"{self._named(tp)}: [{wanted[0]}{' ...' if len(wanted) > 1 else ''}]"
         match outcome.word:
             case "BEYOND":
@@ -244,7 +244,6 @@ def _offsets(ranges: Sequence[OffsetRange], offset: int) -> Offsets:
 
 def _disjoint(lanes: Iterable[Owned]) -> tuple[Owned, ...]:
     ascending = tuple(sorted(lanes))
-    for left, right in pairwise(ascending):
-        if left.hashes.hi >= right.hashes.lo:
-            raise CommitError(f"lanes {left.hashes} and {right.hashes} overlap", "name each hash in one lane")
+    if wrong := overlap(lane.hashes for lane in ascending):
+        raise CommitError(f"lanes {wrong[0]} and {wrong[1]} overlap", "name each hash in one lane")
     return ascending

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.errors import CommitError, CoopKafkaError, OrderedCommitRefusedError
 from coordinator.progress.ownership import Owned
-from coordinator.redis.commits import Reservation, Turn
+from coordinator.redis.commits import Reservation, ReservedTurn
 from coordinator.values.clock import BootClock, Clock
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
@@ -71,7 +71,7 @@ class OrderedCommits:
     def _reservation(self, tp: TopicPartition, offsets: OffsetRange, lanes: Iterable[Owned] | None) -> Reservation:
         return Reservation(self.worker, offsets, tuple(self.commits.lanes.get(tp, ()) if lanes is None else lanes))
 
-    def _ask(self, tp: TopicPartition, wanted: Reservation, state: str) -> Turn:
+    def _ask(self, tp: TopicPartition, wanted: Reservation, state: str) -> ReservedTurn:
         turn = self.commits.reserve(tp, wanted, state, self.lease_ms)
         if turn.word == "TAKEN":
             worker, _, held = turn.who.partition(" ")

@@ -23,7 +23,7 @@ from coordinator.errors import (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FailureKind:
     """One kind of failure. `what` follows the words "Kafka at SERVERS"."""
 
     kinds: str  # names of classes; also for their subclasses, unless these have a row of their own
@@ -35,7 +35,7 @@ class Row:
 
 ROWS = (
     # -- nobody answers: over as soon as another broker is asked, or this one is back
-    Row(
+    FailureKind(
         "OSError KafkaConnectionError NetworkExceptionError KafkaTimeoutError RequestTimedOutError "
         "NodeNotReadyError TooManyInFlightRequests Cancelled CorrelationIdError RetriableError "
         "InvalidMetadataError",
@@ -44,27 +44,27 @@ ROWS = (
         KafkaUnavailableError.usual_remedy,
         anew=True,
     ),
-    Row(
+    FailureKind(
         "TimeoutError",  # of a short wait: the broker may be well
         KafkaUnavailableError,
         "did not answer",
         KafkaUnavailableError.usual_remedy,
     ),
-    Row(
+    FailureKind(
         "UnknownBrokerIdError BrokerNotAvailableError BrokerIdNotRegisteredError MetadataEmptyBrokerList StaleMetadata",
         KafkaUnavailableError,
         "does not know the broker that must be asked",
         "start all brokers; kafka-broker-api-versions.sh lists those that the cluster knows",
         anew=True,
     ),
-    Row(
+    FailureKind(
         "NotControllerError",
         KafkaUnavailableError,
         "has a new controller",
         "wait for the end of its election; kafka-metadata-quorum.sh describe --status shows it",
         anew=True,
     ),
-    Row(
+    FailureKind(
         "TokenEndpointError",
         KafkaUnavailableError,
         "needs a token, and there is none",
@@ -72,75 +72,75 @@ ROWS = (
         anew=True,
     ),
     # -- a broker answers that it cannot yet: over with an election, a start, or enough copies
-    Row(
+    FailureKind(
         "LeaderNotAvailableError NotLeaderForPartitionError ReplicaNotAvailableError FencedLeaderEpochError "
         "UnknownLeaderEpochError PreferredLeaderNotAvailableError EligibleLeadersNotAvailableError",
         KafkaUnavailableError,
         "has no leader for a partition, or a new one",
         "start the brokers that have its copies: kafka-topics.sh --describe names leader and replicas",
     ),
-    Row(
+    FailureKind(
         "OffsetNotAvailableError",
         KafkaUnavailableError,
         "has a new leader that does not know the end of its log yet",
         "start the brokers that have its copies: the leader waits until one of them has fetched",
     ),
-    Row(
+    FailureKind(
         "ListenerNotFoundError",
         KafkaUnavailableError,
         "has a leader without the listener that we use",
         "let advertised.listeners of all brokers name the listener of kafka.bootstrap.servers",
     ),
-    Row(
+    FailureKind(
         "KafkaStorageError LogDirNotFoundError",
         KafkaUnavailableError,
         "cannot use a log on a broker's disk",
         "look at the disk of that broker, and at its log; if it stays, stop the broker, so that another one leads",
     ),
-    Row(
+    FailureKind(
         "NotCoordinatorError CoordinatorNotAvailableError",
         KafkaUnavailableError,
         "has no coordinator for the group or transaction, or a new one",
         "start the brokers that have copies of __consumer_offsets and __transaction_state",
     ),
-    Row(
+    FailureKind(
         "CoordinatorLoadInProgressError",
         KafkaUnavailableError,
         "has a coordinator that still loads its groups or transactions",
         "wait: it takes longer the larger __consumer_offsets and __transaction_state are",
     ),
-    Row(
+    FailureKind(
         "UnstableOffsetCommitError ConcurrentTransactionsError",
         KafkaUnavailableError,
         "has a transaction that has not ended",
         "wait for its end: the broker aborts one of a dead process after its transaction.timeout.ms",
     ),
-    Row(
+    FailureKind(
         "NotEnoughReplicasError NotEnoughReplicasAfterAppendError",
         KafkaUnavailableError,
         "takes no records: it has fewer copies in sync than min.insync.replicas",
         "start the brokers that have the other copies, or lower min.insync.replicas",
     ),
-    Row(
+    FailureKind(
         "FetchSessionIdNotFoundError InvalidFetchSessionEpochError FetchSessionTopicIdError",
         KafkaUnavailableError,
         "has forgotten what this client was reading",
         "raise max.incremental.fetch.session.cache.slots of the brokers if it comes often",
     ),
-    Row(
+    FailureKind(
         "ThrottlingQuotaExceededError QuotaViolationError",
         KafkaUnavailableError,
         "throttles this client",
         "raise its quotas: kafka-configs.sh --describe shows those of users and clients",
     ),
-    Row(
+    FailureKind(
         "UnknownError",  # and codes that this version of kafka-python does not know
         KafkaUnavailableError,
         "failed with an error of its own, or a code that kafka-python does not know",
         "look for the cause in the broker's log",
     ),
     # -- rights
-    Row(
+    FailureKind(
         "SaslAuthenticationFailedError UnsupportedSaslMechanismError IllegalSaslStateError "
         "SecurityDisabledError DelegationTokenExpiredError DelegationTokenNotFoundError "
         "DelegationTokenAuthDisabledError DelegationTokenOwnerMismatchError "
@@ -150,38 +150,38 @@ ROWS = (
         "refused the credentials",
         "check kafka.security.protocol, kafka.sasl.mechanism and kafka.sasl.jaas.config",
     ),
-    Row(
+    FailureKind(
         "AuthorizationError TopicAuthorizationFailedError GroupAuthorizationFailedError",
         KafkaAccessError,
         "does not permit it",
         "grant this user READ and DESCRIBE on the topics and READ on the group",
     ),
-    Row(
+    FailureKind(
         "ClusterAuthorizationFailedError DelegationTokenAuthorizationFailedError",
         KafkaAccessError,
         "does not permit it, because this user lacks a right on the cluster",
         "grant this user DESCRIBE on the cluster, to write before Kafka 2.8 also IDEMPOTENT_WRITE",
     ),
-    Row(
+    FailureKind(
         "TransactionalIdAuthorizationFailedError",
         KafkaAccessError,
         "does not permit it, because this user lacks a right on the transactional id",
         "grant this user WRITE and DESCRIBE on that transactional id",
     ),
     # -- names, groups, offsets
-    Row(
+    FailureKind(
         "UnknownTopicOrPartitionError UnknownTopicIdError InconsistentTopicIdError InvalidTopicError",
         UnknownTopicError,
         "does not know a topic or partition of that name",
         "correct the name; after a topic was deleted, its query needs a new checkpoint",
     ),
-    Row(
+    FailureKind(
         "GroupIdNotFoundError InvalidGroupIdError InconsistentGroupProtocolError UnsupportedAssignorError",
         GroupTypeError,
         "has no group of consumers of that name",
         GroupTypeError.usual_remedy,
     ),
-    Row(
+    FailureKind(
         "UnknownMemberIdError IllegalGenerationError RebalanceInProgressError StaleMemberEpochError "
         "FencedMemberEpochError FencedInstanceIdError UnreleasedInstanceIdError MemberIdRequiredError "
         "GroupMaxSizeReachedError NonEmptyGroupError GroupSubscribedToTopicError CommitFailedError",
@@ -189,52 +189,52 @@ ROWS = (
         "has plain consumers in the group of that name",
         "end the consumers of Kafka's group of that name, or choose another option group",
     ),
-    Row(
+    FailureKind(
         "OffsetMetadataTooLargeError InvalidCommitOffsetSizeError",
         LogError,
         "takes no commit with our metadata text",
         "raise offset.metadata.max.bytes of the brokers to its default, 4096, or more",
     ),
-    Row(
+    FailureKind(
         "OffsetOutOfRangeError PositionOutOfRangeError NoOffsetForPartitionError "
         "OffsetMovedToTieredStorageError LogTruncationError",
         DataLossError,
         "has no records at these offsets",
         DataLossError.usual_remedy,
     ),
-    Row(
+    FailureKind(
         "CorruptRecordError UnsupportedCodecError",
         LogError,
         "has records that cannot be read",
         "check with Kafka's console consumer whether the log is damaged there, or start after these records",
     ),
     # -- records that we write
-    Row(
+    FailureKind(
         "MessageSizeTooLargeError RecordListTooLargeError",
         RecordRefusedError,
         "takes no record of this size",
         "raise max.message.bytes of the topic above its size, and segment.bytes if it is smaller",
     ),
-    Row(
+    FailureKind(
         "InvalidRecordError",
         RecordRefusedError,
         "does not take this record",
         "set cleanup.policy=delete on the topic: a compacted topic takes no record without a key",
     ),
-    Row(
+    FailureKind(
         "InvalidTimestampError UnsupportedForMessageFormatError UnsupportedCompressionTypeError "
         "InvalidRequiredAcksError",
         RecordRefusedError,
         "does not take records as this topic is set",
         "compare message.timestamp.*, message.format.version and compression.type of the topic with their defaults",
     ),
-    Row(
+    FailureKind(
         "ProducerFencedError InvalidProducerEpochError",
         GroupBusyError,
         "has a newer producer: another redrive of this group and topic has begun",
         "let the other one end, then run the command again; no record is redriven twice",
     ),
-    Row(
+    FailureKind(
         "TransactionAbortedError TransactionAbortableError TransactionCoordinatorFencedError "
         "TransactionalIdNotFoundError InvalidTxnStateError InvalidTransactionTimeoutError "
         "InvalidProducerIdMappingError UnknownProducerIdError OutOfOrderSequenceNumberError "
@@ -243,7 +243,7 @@ ROWS = (
         "has ended the transaction, or lost the producer's state",
         "run the command again, or start the query again: what was not committed is written again",
     ),
-    Row(
+    FailureKind(
         "PolicyViolationError InvalidConfigurationError InvalidPartitionsError InvalidReplicationFactorError "
         "InvalidReplicationAssignmentError TopicAlreadyExistsError",
         LogError,
@@ -251,26 +251,26 @@ ROWS = (
         "start all brokers, lower default.replication.factor, or create the topic by yourself as the docs say",
     ),
     # -- the wrong kind of server, or of request
-    Row(
+    FailureKind(
         "KafkaProtocolError InvalidReceiveError",
         LogError,
         "gave an answer that is not Kafka's, or is above 100 MB",
         "correct kafka.bootstrap.servers and kafka.security.protocol: another service may listen there",
         anew=True,
     ),
-    Row(
+    FailureKind(
         "UnsupportedVersionError IncompatibleBrokerVersion UnrecognizedBrokerVersion",
         LogError,
         "is too old for this request, or has switched it off",
         "use a broker that docs/compatibility.md names; after an upgrade, also raise its features (metadata.version)",
     ),
-    Row(
+    FailureKind(
         "KafkaConfigurationError",
         InvalidOptionError,
         "cannot be asked with these settings",
         "check the kafka.* options",
     ),
-    Row(
+    FailureKind(
         "KafkaError BrokerResponseError NoError IllegalArgumentError IllegalStateError InvalidRequestError "
         "InvalidFetchRequestError InvalidSessionTimeoutError",
         LogError,
@@ -279,7 +279,7 @@ ROWS = (
         "kafka.bootstrap.servers",
     ),
     # -- answers to requests that we do not send: of brokers, controllers, share groups, administrators
-    Row(
+    FailureKind(
         "DuplicateBrokerRegistrationError DuplicateResourceError DuplicateVoterError ElectionNotNeededError "
         "FeatureUpdateFailedError FencedStateEpochError InconsistentClusterIdError InconsistentVoterSetError "
         "IneligibleReplicaError InvalidRecordStateError InvalidRegistrationError "
@@ -297,6 +297,6 @@ ROWS = (
 _BY_KIND = {kind: row for row in ROWS for kind in row.kinds.split()}
 
 
-def row_of(kind: type[BaseException]) -> Row:
+def row_of(kind: type[BaseException]) -> FailureKind:
     """The row of a class of errors, or of its nearest base; of no answer for all other errors."""
     return next((_BY_KIND[each.__name__] for each in kind.__mro__ if each.__name__ in _BY_KIND), ROWS[0])

@@ -23,7 +23,6 @@ from coordinator.kafka.matching import Matching
 from coordinator.kafka.offsets import (
     NO_OFFSET,
     LookedUp,
-    Offsets,
     Wanted,
     describe,
     ends_of_epochs,
@@ -288,7 +287,7 @@ class KafkaLog:
         """Close the connection; a later request would open another."""
         self._connection.close()
 
-    def _look_up(self, wanted: Wanted, isolation: IsolationLevel | None = None) -> Offsets:
+    def _look_up(self, wanted: Wanted, isolation: IsolationLevel | None = None) -> dict[TopicPartition, int]:
         (answers,) = self._with_epochs(wanted, isolation=isolation)
         return {tp: at.offset for tp, at in answers.items()}
 
@@ -300,7 +299,7 @@ class KafkaLog:
         what = f"offsets of {partitions} partitions"
         return self._connection.ask(what, lambda session: look_up(session, questions, level))
 
-    def _at_offsets(self, offsets: Wanted) -> Offsets:
+    def _at_offsets(self, offsets: Wanted) -> dict[TopicPartition, int]:
         words = {tp: offset for tp, offset in offsets.items() if offset in (EARLIEST, LATEST)}
         numbers = {tp: offset for tp, offset in offsets.items() if tp not in words}
         if self._fail_on_data_loss:
@@ -309,7 +308,7 @@ class KafkaLog:
             _must_be_readable(numbers, bounds)
         return {**offsets, **self._look_up(words)}
 
-    def _at_times(self, times_ms: Wanted, no_match: NoMatch) -> Offsets:
+    def _at_times(self, times_ms: Wanted, no_match: NoMatch) -> dict[TopicPartition, int]:
         found = self._look_up(times_ms)
         later = {tp: time for tp, time in times_ms.items() if found[tp] == NO_OFFSET}
         if later and no_match is NoMatch.ERROR:

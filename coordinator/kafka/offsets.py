@@ -32,7 +32,6 @@ from coordinator.values.subscription import NO_ID, POLICIES, Topic, TopicPartiti
 Wanted: TypeAlias = Mapping[TopicPartition, int]
 """The look-up in each partition: a time in ms, or `offset_spec.LATEST` or `EARLIEST`."""
 
-Offsets: TypeAlias = dict[TopicPartition, int]
 OfTopics: TypeAlias = dict[str, dict[int, int]]
 """What to look up: topic -> partition -> time or leader epoch."""
 
@@ -44,7 +43,7 @@ class LookedUp(NamedTuple):
     epoch: int
 
 
-Request: TypeAlias = Any
+KafkaRequest: TypeAlias = Any
 Response: TypeAlias = Any
 
 _Topic = ListOffsetsRequest.ListOffsetsTopic
@@ -134,8 +133,8 @@ def look_up(
         [(leader, _of_times(topics, isolation)) for leader, topics in _by_leader(wanted, session.leaders).items()]
         for wanted in questions
     ]
-    answers = session.manager.run(_answers, session.manager, requests)
-    return [dict(entry for answer in of_one for entry in _offsets(answer)) for of_one in answers]
+    all_answers = session.manager.run(_answers, session.manager, requests)
+    return [dict(entry for answer in answers for entry in _offsets(answer)) for answers in all_answers]
 
 
 def look_up_now(
@@ -171,7 +170,7 @@ def _address(session: Session, leader: int) -> str:
     return f"{broker.host}:{broker.port}" if broker else f"broker {leader}"
 
 
-def ends_of_epochs(session: Session, epochs: Mapping[TopicPartition, int]) -> Offsets:
+def ends_of_epochs(session: Session, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     """The end, in each current log, of the records of that leader epoch and of older ones, if its leader knows."""
     _learn_leaders(session, set(epochs))
     requests = [(leader, _of_epochs(topics)) for leader, topics in _by_leader(epochs, session.leaders).items()]
@@ -203,7 +202,7 @@ def _learn_leaders(session: Session, partitions: set[TopicPartition]) -> None:
         raise unknown_partitions(missing)
 
 
-def _of_times(topics: OfTopics, isolation: IsolationLevel) -> Request:
+def _of_times(topics: OfTopics, isolation: IsolationLevel) -> KafkaRequest:
     asked = [
         _Topic(name=t, partitions=[_Partition(partition_index=p, timestamp=time) for p, time in times.items()])
         for t, times in topics.items()
@@ -212,7 +211,7 @@ def _of_times(topics: OfTopics, isolation: IsolationLevel) -> Request:
     return ListOffsetsRequest(isolation_level=isolation.value, topics=asked, min_version=least)
 
 
-def _of_epochs(topics: OfTopics) -> Request:
+def _of_epochs(topics: OfTopics) -> KafkaRequest:
     asked = [
         _EpochTopic(topic=t, partitions=[_EpochPartition(partition=p, leader_epoch=e) for p, e in epochs.items()])
         for t, epochs in topics.items()
@@ -230,7 +229,7 @@ def _by_leader(wanted: Wanted, leaders: Mapping[TopicPartition, int]) -> dict[in
     return by_leader
 
 
-async def _answer(manager: KafkaConnectionManager, request: Request) -> Response:
+async def _answer(manager: KafkaConnectionManager, request: KafkaRequest) -> Response:
     """Runs in kafka-python's thread. Any broker will do, so it asks another one if one does not answer."""
     failure: Exception = errors.MetadataEmptyBrokerList()
     others = min(OTHERS, max(0, len(manager.cluster.brokers()) - 1))
@@ -245,7 +244,9 @@ async def _answer(manager: KafkaConnectionManager, request: Request) -> Response
 
 
 async def _answers_now(
-    manager: KafkaConnectionManager, pending: dict[object, Future], requests: Mapping[tuple[int, int, int], Request]
+    manager: KafkaConnectionManager,
+    pending: dict[object, Future],
+    requests: Mapping[tuple[int, int, int], KafkaRequest],
 ) -> dict[tuple[int, int, int], Response]:
     """Runs in kafka-python's thread. The answers or errors; it waits only for questions that are new."""
     new = requests.keys() - pending.keys()
@@ -265,7 +266,7 @@ async def _answers_now(
     return answers
 
 
-def _sent(manager: KafkaConnectionManager, request: Request, leader: int) -> Future:
+def _sent(manager: KafkaConnectionManager, request: KafkaRequest, leader: int) -> Future:
     """The answer to come. kafka-python reads which brokers live after a failure, and then not for five minutes."""
     try:
         return manager.send(request, node_id=leader)
@@ -277,11 +278,11 @@ def _sent(manager: KafkaConnectionManager, request: Request, leader: int) -> Fut
 
 
 async def _answers(
-    manager: KafkaConnectionManager, requests: Sequence[Sequence[tuple[int, Request]]]
+    manager: KafkaConnectionManager, requests: Sequence[Sequence[tuple[int, KafkaRequest]]]
 ) -> list[list[Response]]:
     """Runs in kafka-python's thread. It sends all requests before it awaits the first answer."""
-    sent = [[manager.send(request, node_id=leader) for leader, request in of_one] for of_one in requests]
-    return [[await answer for answer in of_one] for of_one in sent]
+    sent = [[manager.send(request, node_id=leader) for leader, request in to_leaders] for to_leaders in requests]
+    return [[await answer for answer in answers] for answers in sent]
 
 
 def _offsets(answer: Response) -> Iterator[tuple[TopicPartition, LookedUp]]:

@@ -13,7 +13,7 @@ from coordinator.member.founding import another
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import topics_again
 from coordinator.member.low_ends import believed
-from coordinator.member.requests import Log, ReadResetEpoch
+from coordinator.member.requests import LogLine, ReadResetEpoch
 from coordinator.member.state import State, unsure
 from coordinator.progress import data_loss
 from coordinator.progress.data_loss import Beyond
@@ -69,7 +69,7 @@ def _unknown_topics(state: State, call: Call) -> Iterator[Request[bool]]:
     loss = data_loss.Deleted(unknown[0])
     if settings.fail_on_data_loss:
         raise data_loss.error(loss)
-    yield Log(f"group {settings.group}: {loss}")
+    yield LogLine(f"group {settings.group}: {loss}")
 
 
 def within_logs(
@@ -90,7 +90,7 @@ def within_logs(
     settings = call.setup.settings
     if settings.fail_on_data_loss:
         raise data_loss.error(next(iter(beyond.values())))
-    warnings = tuple(Log(f"group {settings.group}: {loss}; it is not committed") for loss in beyond.values())
+    warnings = tuple(LogLine(f"group {settings.group}: {loss}; it is not committed") for loss in beyond.values())
     return replace(state, evidence=state.evidence.forgotten()), offset.without(beyond), warnings
 
 

@@ -19,7 +19,7 @@ from coordinator.errors.quoting import VALUE, bounded
 from coordinator.member.inbox import Inbox, Reach
 from coordinator.member.kinds import Request
 from coordinator.member.lane_report import Planned, lane_report
-from coordinator.plan.cost.batch_cost import Ended, LaneId
+from coordinator.plan.cost.batch_cost import Ended
 from coordinator.plan.cost.steering import Steering
 from coordinator.plan.packing import Task
 from coordinator.progress.ends import Ends
@@ -27,13 +27,14 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, Extents, parsed
 from coordinator.progress.mirror import GroupOffsets, entries, foundings, of_this_schema, plain
 from coordinator.progress.ownership import Facts, facts_below
+from coordinator.progress.slices import LaneId
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.lane_lines import BatchLine, LaneReport
-from coordinator.redis.replies import Acquired, Answer, Caller, Joined, Joining, Proof, Status
+from coordinator.redis.replies import Acquired, Answer, Caller, Joining, JoinReply, Proof, Status
 from coordinator.redis.store import Store
 from coordinator.values.clock import Clock
-from coordinator.values.log import Log, Offsets
-from coordinator.values.subscription import Bounds, Pattern, Subscription, Topic, TopicPartition
+from coordinator.values.log import Log
+from coordinator.values.subscription import Bounds, OffsetByPartition, Pattern, Subscription, Topic, TopicPartition
 from coordinator.values.verdicts import Absent, Replaced, Verdict
 
 _log = logging.getLogger(__name__)
@@ -93,7 +94,7 @@ class World:
             return {}
 
     def log_ends(
-        self, partitions: Sequence[TopicPartition], beginnings: Offsets | None = None, *, strict: bool = False
+        self, partitions: Sequence[TopicPartition], beginnings: OffsetByPartition | None = None, *, strict: bool = False
     ) -> Mapping[TopicPartition, Bounds] | None:
         """The bounds of logs whose leader answers. None if a topic has vanished; with `strict`, an error."""
         try:
@@ -170,7 +171,7 @@ class World:
             _log.warning("plain Kafka consumers live in group %s: stable offsets are not mirrored", group)
         return allowed
 
-    def _tell_overruled(self, others: Offsets, written: GroupOffsets) -> None:
+    def _tell_overruled(self, others: OffsetByPartition, written: GroupOffsets) -> None:
         """Offsets that another program committed, and that the mirror has replaced by other ones."""
         found = [f"{tp} at {o}, here {written[tp][0]}" for tp, o in others.items() if written.get(tp, (o,))[0] != o]
         if not found:
@@ -203,12 +204,12 @@ class World:
 
     # -- Redis -------------------------------------------------------------------------------------
 
-    def join(self, caller: Caller, joined_before: str, joining: Joining) -> Joined:
+    def join(self, caller: Caller, joined_before: str, joining: Joining) -> JoinReply:
         """Join the group. The lease runs from the moment of the call: the answer may be late."""
         lease_end_ms = self.clock.now_ms() + self.settings.session_ms
         joining = replace(joining, next_nonce=self.settings.tokens(4))
         answer = self.store.members.join(caller, joined_before, joining)
-        return Joined(answer.seen, lease_end_ms, answer.value.targets, answer.value.joined_at)
+        return JoinReply(answer.seen, lease_end_ms, answer.value.targets, answer.value.joined_at)
 
     def metadata(self, member: str, *, anyway: bool = False) -> Mapping[str, str] | None:
         """The fields that a member reports of itself; nothing where it has left or its entry is damaged.
@@ -238,7 +239,7 @@ class World:
     def create(
         self,
         topics: Mapping[str, Topic],
-        positions: Offsets,
+        positions: OffsetByPartition,
         grace_ms: int,
         *,
         create: bool = False,
@@ -249,8 +250,8 @@ class World:
         `create`: the group does not exist yet. Else it must be of this `founding`, unless that is not known.
         """
         nonce = self.settings.tokens(4) if create else ""
-        made = self.store.positions.create(nonce, topics, positions, grace_ms=grace_ms, founding=founding)
-        return made.seen.founding
+        answer = self.store.positions.create(nonce, topics, positions, grace_ms=grace_ms, founding=founding)
+        return answer.seen.founding
 
     def acquire(
         self, caller: Caller, wanted: Ranges, *, again: bool = False, one: frozenset[str] = frozenset()
@@ -261,7 +262,7 @@ class World:
     def claim(self, offset: StreamOffset, facts: Facts) -> None:
         """Assert positions, as far as the log still has the records below them (rule: leader-epoch-facts)."""
         left = self.left_of_epochs({tp: epoch for tp, epoch in offset.leader_epochs.items() if tp in facts})
-        epochs = {**offset.leader_epochs, **{tp: x.epoch for tp, x in left.items()}}
+        epochs = {**offset.leader_epochs, **{tp: extent.epoch for tp, extent in left.items()}}
         self.store.positions.claim(replace(offset, leader_epochs=epochs), facts_below(facts, left))
 
     def recover(

@@ -34,7 +34,7 @@ from coordinator.member.requests import (
     Assign,
     Compute,
     Event,
-    Log,
+    LogLine,
     LookAtGroup,
     ReadAssignment,
     ReadLeaderRacks,
@@ -77,7 +77,7 @@ def _with_role(state: State, role: str, settings: GroupSettings) -> tuple[State,
     drained_no_more = not role and not settings.standby
     if role == state.life.role or not (role in _ROLES or drained_no_more):
         return state, ()
-    lines = (Log(_ROLES[role].format(settings.group, state.life.member)),) if role in _ROLES else ()
+    lines = (LogLine(_ROLES[role].format(settings.group, state.life.member)),) if role in _ROLES else ()
     return replace(state, life=replace(state.life, role=role)), lines
 
 
@@ -99,12 +99,12 @@ def _assign(
     working = [m for m in members if m.member not in agreement.excluded]
     check_counts([t for t in joined if any(t in m.topics for m in working)], counts)
     policy, assignor = policy.joined(joined), _informed(assignors[agreement.protocol], counts, seen)
-    made = seen.of(Compute(assignor, tuple(spared(working)), counts, previous, policy))
-    assignment = {m.member: made.assignment.get(m.member, {}) for m in members}  # an empty one is recorded too
+    computed = seen.of(Compute(assignor, tuple(spared(working)), counts, previous, policy))
+    assignment = {m.member: computed.assignment.get(m.member, {}) for m in members}  # an empty one is recorded too
     protocol = str(agreement.protocol)
-    if not seen.done(Assign(look.occasion, protocol, assignment, made.failure)):
+    if not seen.done(Assign(look.occasion, protocol, assignment, computed.failure)):
         return ()
-    return tuple(_notices(look, {m.member for m in members}, protocol, made.failure))
+    return tuple(_notices(look, {m.member for m in members}, protocol, computed.failure))
 
 
 def _informed(assignor: Assignor, topics: Iterable[str], seen: Seen) -> Assignor:
@@ -116,7 +116,7 @@ def _notices(look: Look, members: Collection[str], protocol: str, failure: str) 
     if absent := set(look.members) - set(members):
         yield Event("mend", f"a lease without a member no longer counts: {', '.join(sorted(absent))}")
     if failure:
-        yield Log(f"the assignor {protocol} failed here, grouped assigns whole partitions: {failure}")
+        yield LogLine(f"the assignor {protocol} failed here, grouped assigns whole partitions: {failure}")
 
 
 def _refuse_if_excluded(state: State, seen: Seen) -> None:

@@ -12,7 +12,7 @@ from coordinator.member.inbox import Reach
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import recreated
 from coordinator.member.obeying import in_order
-from coordinator.member.requests import Authorize, Log, Pack, ReadPolicy, ReadProgress, ReadReach
+from coordinator.member.requests import Authorize, LogLine, Pack, ReadPolicy, ReadProgress, ReadReach
 from coordinator.member.state import State
 from coordinator.progress import data_loss
 from coordinator.progress.ownership import narrowed
@@ -57,7 +57,7 @@ def _readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[boo
         notes.append("part of a batch is left out: other members own it, it is parked, or its positions were reset")
     if read.slices != bounded.slices:
         notes.append("a replay leaves out records that were acknowledged")
-    return read, tuple(Log(f"group {settings.group}: {note}") for note in notes)
+    return read, tuple(LogLine(f"group {settings.group}: {note}") for note in notes)
 
 
 def return_tasks(state: State, seen: Seen, call: Call) -> Decision:

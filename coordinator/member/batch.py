@@ -15,7 +15,7 @@ Pure.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from coordinator.plan.poison import Strike, Trials
+from coordinator.plan.poison import Strike, TrialLanes
 from coordinator.progress.ends import Ends, ended, unread
 from coordinator.progress.ownership import Ownership, remaining
 from coordinator.progress.segments import Progress
@@ -28,7 +28,7 @@ class Batch:
     """See the module."""
 
     end: StreamOffset
-    trials: Trials = field(default_factory=dict)
+    trials: TrialLanes = field(default_factory=dict)
     strikes: tuple[Strike, ...] = ()  # known when it was planned
     replayed: bool = False  # an earlier life planned it
     granted: Ownership | None = None

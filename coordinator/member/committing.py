@@ -17,7 +17,7 @@ from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgai
 from coordinator.member.failing import look_again
 from coordinator.member.kinds import Request
 from coordinator.member.lane_report import batch_line
-from coordinator.member.requests import Claim, Commit, Event, Learn, Log, LogBatch, ReadEnds, ReadSeal, ShowBatch
+from coordinator.member.requests import Claim, Commit, Event, Learn, LogBatch, LogLine, ReadEnds, ReadSeal, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Losses, Owning, State
 from coordinator.progress.ends import ended, unread
 from coordinator.progress.ownership import Facts, Ownership, completed, facts_within, lane_ranges, narrowed
@@ -42,7 +42,7 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
     effects: tuple[Request[bool], ...] = (ShowBatch(line), LogBatch(line))
     if line.reading_bound and not shown.limit_logged and not state.log.silent:
         of = f"group {call.setup.settings.group}, member {line.member}"
-        shown, effects = replace(shown, limit_logged=True), (*effects, Log(f"{of}: {line.limit_text}"))
+        shown, effects = replace(shown, limit_logged=True), (*effects, LogLine(f"{of}: {line.limit_text}"))
     return Decision(replace(state, shown=shown), effects)
 
 
@@ -167,5 +167,7 @@ def _completed(losses: Losses, offset: StreamOffset, refused: Facts) -> Losses:
     if not refused:
         return replace(losses, completed=offset)
     fenced = {tp: {fact.epoch for fact in of_tp} for tp, of_tp in refused.items()}
-    lanes = {tp: tuple(x for x in of_tp if x.epoch not in fenced.get(tp, ())) for tp, of_tp in offset.lanes.items()}
+    lanes = {
+        tp: tuple(lane for lane in of_tp if lane.epoch not in fenced.get(tp, ())) for tp, of_tp in offset.lanes.items()
+    }
     return replace(losses, completed=replace(offset, lanes=lanes))

@@ -142,7 +142,7 @@ class Return:
     value: object
 
 
-Outcome = Next | Ask | LookAgain | Fail | Return
+StepOutcome = Next | Ask | LookAgain | Fail | Return
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Decision:
 
     state: State
     effects: tuple[Request[Any], ...] = ()
-    outcome: Outcome = field(default_factory=Next)
+    outcome: StepOutcome = field(default_factory=Next)
 
 
 Step = Callable[[State, Seen, Call], Decision]

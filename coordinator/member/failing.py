@@ -8,9 +8,10 @@ from dataclasses import replace
 from coordinator.errors import TooManyFailingKeysError
 from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
 from coordinator.member.requests import Event, ReadFailing, Resume
-from coordinator.member.state import Failing, Offsets, State
+from coordinator.member.state import Failing, State
 from coordinator.plan.failing_keys import apart, at_cap
 from coordinator.plan.planning import OwnedRanges
+from coordinator.values.subscription import OffsetByPartition
 
 NO_RANGES: OwnedRanges = {}
 
@@ -45,7 +46,9 @@ def refuse_a_full_partition(state: State, group: str, most: int) -> None:
         )
 
 
-def hold_failing(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+def hold_failing(
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     """The work without failing keys that wait. Entries that positions have passed are removed."""
     records = state.failing.records
     if not records:

@@ -18,7 +18,7 @@ from coordinator.member.requests import (
     Claim,
     CreatePositions,
     Event,
-    Log,
+    LogLine,
     ReadGroupOffsets,
     ReadLogEnds,
     ReadStable,
@@ -93,7 +93,7 @@ def _reads_on(positions: Positions, status: Status | None, state: State, call: C
     unused = f"; option {option} is not used" if option else ""
     why = f"a query without a checkpoint reads on where the group stands: {bounded(', '.join(held), VALUE)}{unused}"
     return (
-        Log(
+        LogLine(
             f"group {group}: {why}. Remedy: to read all records again, as for a full refresh, stop the queries of the "
             f"group and run coop-kafka reset-offsets {group} --all-topics --to-earliest --execute before the start; to "
             "read from another start beside it, use another group.",

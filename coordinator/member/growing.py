@@ -22,7 +22,7 @@ from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Ret
 from coordinator.member.log_view import begin_run
 from coordinator.member.low_ends import believed
 from coordinator.member.requests import (
-    Log,
+    LogLine,
     ReadAssignment,
     ReadGrowths,
     ReadHighWatermarks,
@@ -30,12 +30,12 @@ from coordinator.member.requests import (
     ReadPositions,
     RecordGrowths,
 )
-from coordinator.member.state import Growing, Offsets, State, unsure
+from coordinator.member.state import Growing, State, unsure
 from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.progress.growth import OPEN, Growth, Segments, Sight, ceilings, levels, older_partitions, remembered
 from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import WHOLE
-from coordinator.values.subscription import TopicPartition
+from coordinator.values.subscription import OffsetByPartition, TopicPartition
 
 
 def set_targets(state: State, seen: Seen, call: Call) -> Decision:
@@ -67,11 +67,11 @@ def log_growths(state: State, seen: Seen, call: Call) -> Decision:
     """Log one line for each growth, at its first sight; and for hashes that wait for hashes without a reader."""
     new = {replace(g, ends=()) for g in _of_these_topics(state)} - state.growing.logged
     group = call.setup.settings.group
-    lines = tuple(Log(f"group {group}: {g}", info=g.kept) for g in sorted(new, key=lambda g: g.field))
+    lines = tuple(LogLine(f"group {group}: {g}", info=g.kept) for g in sorted(new, key=lambda g: g.field))
     unnamed = _unnamed(state, seen, call)
     if unnamed and unnamed != state.growing.unnamed:
         lines += (
-            Log(
+            LogLine(
                 f"group {group}: new partitions wait for older ones of which no pinned member names "
                 f"{shortened(event_text(unnamed), VALUE)}. Remedy: start a query that names these hashes"
             ),
@@ -93,7 +93,7 @@ def _unnamed(state: State, seen: Seen, call: Call) -> Ranges:
 
 
 def older_partitions_first(
-    state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
 ) -> tuple[State, OwnedRanges]:
     """The work with ceilings: each hash of a new partition stops where the older ones are not done."""
     state = _timed(state, seen)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import RedisUnavailableError
 from coordinator.member.kinds import Request
-from coordinator.member.requests import Log
+from coordinator.member.requests import LogLine
 from coordinator.member.state import State
 from coordinator.plan.poison import working_text
 from coordinator.progress.slices import Slice
@@ -52,7 +52,7 @@ def outage_line(
     if now_ms - logged < LOG_AGAIN_MS:
         return pulse, None
     patience = f"the query fails once it has needed Redis for redis.max.outage ({settings.max_outage_ms} ms)"
-    line = Log(f"{what}: {error} For {(now_ms - since) // 1000} s now; {patience}")
+    line = LogLine(f"{what}: {error} For {(now_ms - since) // 1000} s now; {patience}")
     return replace(pulse, away=(since, now_ms)), line
 
 
@@ -64,7 +64,7 @@ def long_batch(
     began = batch.began_ms if batch and reads(state, all_ended=all_ended) else None
     if began is None or began == pulse.warned_of_ms or now_ms - began <= settings.longest_ms:
         return pulse, None
-    line = Log(
+    line = LogLine(
         f"group {settings.group}: a batch takes longer than longest.batch.ms ({settings.longest_ms} ms), so other "
         "members may take its ranges; `coop-kafka parked` then shows the records on trial. Raise "
         "longest.batch.ms, or lower batch.time.budget"

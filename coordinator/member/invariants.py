@@ -1,15 +1,15 @@
 """Invariants of every state of a member. Tests and the simulation call `check` after every step. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
 
 from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.member.batch import Batch
 from coordinator.member.state import State
-from coordinator.plan.cost.batch_cost import LaneId
 from coordinator.plan.planning import anything
 from coordinator.progress.growth import SIGHTS
 from coordinator.progress.ownership import Ownership, lane_ranges, not_owned
+from coordinator.progress.slices import LaneId
+from coordinator.values.hash_map import overlap
 
 
 class BrokenInvariantError(AssertionError):
@@ -89,7 +89,7 @@ def _owning(state: State) -> Iterator[str]:
     covered = {tp: tuple(s.hashes for s in p.segments) for tp, p in acquired.progress.items() if p.segments}
     if owned and (difference(owned, covered) or difference(covered, owned)):  # without order, none is owned
         yield "positions are not of exactly the owned ranges"
-    if any(a.hashes.hi >= b.hashes.lo for of_tp in acquired.ownership.values() for a, b in pairwise(sorted(of_tp))):
+    if any(overlap(sorted(o.hashes for o in of_tp)) for of_tp in acquired.ownership.values()):
         yield "owned ranges overlap"
     if owning.as_of and owning.ranges != owned:
         yield "the owned ranges are not those that were acquired"

@@ -8,12 +8,13 @@ from itertools import islice
 from math import ceil
 from operator import attrgetter
 
-from coordinator.plan.cost.batch_cost import Ended, LaneId, Load
+from coordinator.plan.cost.batch_cost import Ended, Load
 from coordinator.plan.cost.quotas import Budget, Quota, Why, slow_lanes
-from coordinator.plan.lane_bounds import Bounds
+from coordinator.plan.lane_bounds import LaneBounds
 from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import Strike
 from coordinator.progress.end_history import EndHistory
+from coordinator.progress.slices import LaneId
 from coordinator.redis.lane_lines import (
     MOST_REPORTED,
     PARKED,
@@ -61,7 +62,7 @@ class Planned:
     quotas: Sequence[Quota]
     until: Mapping[TopicPartition, int]  # the end of each partition's reading, after Spark's limits
     strikes: Sequence[Strike]
-    bounds: Bounds = field(default_factory=dict)  # of the lanes in each quota
+    bounds: LaneBounds = field(default_factory=dict)  # of the lanes in each quota
     ceilings: Sequence[tuple[str, OwnedRanges]] = ()  # the rules that set ceilings, in order, each with its ranges
 
 
@@ -74,9 +75,9 @@ def lane_report(planned: Planned, ended: Ended | None, history: EndHistory, now_
     shown = shown[:MOST_REPORTED]
     rates = _Rates(ended, {q.tp for q in shown}) if ended else None
     lines = interesting(_line(q, planned, rates, history, now_ms) for q in shown)
-    parked = sum(x.why == PARKED for x in lines)
+    parked = sum(line.why == PARKED for line in lines)
     limited = sum(_count(q, planned) for q in first if q.tp not in struck)
-    limited += sum(x.limited for x in lines if x.tp in struck)
+    limited += sum(line.limited for line in lines if line.tp in struck)
     slowest = max(quotas, key=attrgetter("record_ms"), default=None)
     return LaneReport(tuple(lines), sum(_count(q, planned) for q in quotas), limited, parked, _slowest(slowest))
 

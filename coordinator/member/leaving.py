@@ -11,7 +11,7 @@ from coordinator.member.decision import Call, Decision, Return, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.mirroring import mirror_request
 from coordinator.member.owning import left, notified
-from coordinator.member.requests import LastCommit, Leave, Log
+from coordinator.member.requests import LastCommit, Leave, LogLine
 from coordinator.member.state import NOT_ACQUIRED, State
 from coordinator.redis.replies import Leaving
 
@@ -34,7 +34,7 @@ def warn_of_parked(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(
         state,
         tuple(
-            Log(
+            LogLine(
                 f"group {group}: parked {what} stay unread: {len(parked)}, of them {of}{parked[0][0]} at offset "
                 f"{parked[0][1]}; `coop-kafka {shows} {group}` shows them, `coop-kafka release` lets them be read"
             )

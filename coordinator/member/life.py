@@ -33,10 +33,10 @@ from coordinator.errors import (
 from coordinator.errors.quoting import quoted
 from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.kinds import Request
-from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
+from coordinator.member.requests import Claim, Event, Join, LogLine, ReadMetadata
 from coordinator.member.state import State
 from coordinator.redis.group_state import BATCH_BUDGET, LONGEST_BATCH, STANDBY
-from coordinator.redis.replies import Joined, Joining
+from coordinator.redis.replies import Joining, JoinReply
 from coordinator.values import verdicts
 
 FIRST_CONTACT_MS = 5_000
@@ -96,7 +96,7 @@ def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
         settings, facts = call.setup.settings, state.evidence.facts
         effects = (
             *([Claim(state.evidence.known, facts)] if facts else []),
-            Log(
+            LogLine(
                 f"group {settings.group} recovers from a loss of state: members prove their positions, and no batch is "
                 f"planned for up to session.timeout.ms ({settings.session_ms} ms); no action is needed"
             ),
@@ -195,7 +195,7 @@ def rejoining(state: State, call: Call) -> tuple[Request[Any], ...]:
     return (*asserting, Join(life.nonce_before, joining(state, call)))
 
 
-def joined(state: State, answer: Joined) -> State:
+def joined(state: State, answer: JoinReply) -> State:
     """The state after a join."""
     life = replace(state.life, nonce=answer.seen.nonce, nonce_before=answer.seen.nonce, seq=answer.seen.seq)
     life = replace(life, founding=answer.seen.founding, joined_at=answer.joined_at)

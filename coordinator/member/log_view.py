@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
 from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadOtherTopics, ReadTopics
-from coordinator.member.state import UNSEEN, LogView, Offsets, State
+from coordinator.member.state import UNSEEN, LogView, State
 from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.leader_epochs import Extents
-from coordinator.values.subscription import Topic, TopicPartition
+from coordinator.values.subscription import OffsetByPartition, Topic, TopicPartition
 
 
 def see_topics(state: State, seen: Seen, call: Call) -> Decision:
@@ -62,7 +62,7 @@ def see_logs(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, log=log if found == log.bounds else replace(log, bounds=found)))
 
 
-def begin_run(state: State, ends: Offsets) -> State:
+def begin_run(state: State, ends: OffsetByPartition) -> State:
     """The targets of a run with AvailableNow; `pacing` adds those of silent leaders once they answer."""
     silent = state.log.silent
     targets = {tp: end for tp, end in ends.items() if tp not in silent}
@@ -71,7 +71,9 @@ def begin_run(state: State, ends: Offsets) -> State:
 
 def with_epoch_ends(log: LogView, extents: Extents, seen: Seen) -> tuple[LogView, dict[TopicPartition, int]]:
     """The ends of leader epochs in logs that have a newer one. Each is read once."""
-    older = {tp: x.epoch for tp, x in extents.items() if tp in log.bounds and x.epoch < log.bounds[tp].epoch}
+    older = {
+        tp: extent.epoch for tp, extent in extents.items() if tp in log.bounds and extent.epoch < log.bounds[tp].epoch
+    }
     keys = {tp: (log.topics[tp.topic].id, tp, epoch, log.bounds[tp].epoch) for tp, epoch in older.items()}
     if wanted := {tp: epoch for tp, epoch in older.items() if keys[tp] not in log.epoch_ends}:
         ends = seen.of(ReadEpochEnds(wanted))

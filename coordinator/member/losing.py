@@ -17,7 +17,7 @@ from coordinator.member.mirroring import mirror
 from coordinator.member.requests import (
     Claim,
     Event,
-    Log,
+    LogLine,
     ReadExtents,
     ReadProgress,
     ReadStable,
@@ -95,8 +95,8 @@ def _known(
         return {}
     progress = seen.of(ReadProgress(tuple(sorted(older))))
     return {
-        tp: replace(x, end=min(x.end, max(s.reach for s in progress[tp].segments)))
-        for tp, x in older.items()
+        tp: replace(extent, end=min(extent.end, max(s.reach for s in progress[tp].segments)))
+        for tp, extent in older.items()
         if tp in progress
     }
 
@@ -121,7 +121,7 @@ def _accept(state: State, acquired: Acquired, found: Sequence[Loss], seen: Seen,
     state = mirror(replace(state, evidence=state.evidence.forgotten()), seen)
     notices: list[Request[Any]] = []
     for loss in found:
-        notices += (Log(f"group {call.setup.settings.group} lost records: {loss}"), Event("loss", str(loss)))
+        notices += (LogLine(f"group {call.setup.settings.group} lost records: {loss}"), Event("loss", str(loss)))
     return Decision(replace(state, owning=replace(state.owning, stale=True)), tuple(notices), LookAgain(RETRY_MS))
 
 
@@ -165,4 +165,4 @@ def _ends_are_old(state: State, seen: Seen) -> bool:
 
 def _extent_texts(acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, str]:
     """The extents of logs as Redis stores them."""
-    return {tp: x.text(acquired.reset, acquired.topic_ids[tp.topic]) for tp, x in extents_of(bounds).items()}
+    return {tp: extent.text(acquired.reset, acquired.topic_ids[tp.topic]) for tp, extent in extents_of(bounds).items()}

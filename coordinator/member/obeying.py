@@ -16,12 +16,12 @@ from coordinator.errors import ConsumerRangeFetchNotAcceptedError
 from coordinator.errors.quoting import VALUE, bounded
 from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Return, Seen
 from coordinator.member.kinds import Request
-from coordinator.member.requests import CopyPolicies, Event, Log, ReadClusterPolicies, ReadPolicy
-from coordinator.member.state import Offsets, State
+from coordinator.member.requests import CopyPolicies, Event, LogLine, ReadClusterPolicies, ReadPolicy
+from coordinator.member.state import State
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.redis.replies import Look
 from coordinator.values.ranges import WHOLE
-from coordinator.values.subscription import TopicPartition
+from coordinator.values.subscription import OffsetByPartition, TopicPartition
 
 READ_MS = 5_000
 _CONSEQUENCE = "The policies that Redis has hold. Those of the cluster are not known where Redis lacks them"
@@ -55,7 +55,7 @@ def copy_cluster_policies(state: State, seen: Seen, call: Call) -> Decision:
         effects = (CopyPolicies(*known.found),)
     if missing and known.found != before.found:
         follows = _STRICT if strict else _CONSEQUENCE
-        effects += (Log(f"group {call.setup.settings.group}: {UNREADABLE_TOPIC}. {follows}. Remedy: {GRANT}"),)
+        effects += (LogLine(f"group {call.setup.settings.group}: {UNREADABLE_TOPIC}. {follows}. Remedy: {GRANT}"),)
     return Decision(replace(state, cluster_policies=replace(known, copied_at=state.life.nonce)), effects)
 
 
@@ -100,7 +100,7 @@ def rejected(state: State, look: Look, call: Call) -> Decision | None:
         "which accepts whole partitions only",
         "update the members of the group to one version of coop-kafka",
     )
-    effects = Event("rejected", error.headline, forbidden), Log(f"group {call.setup.settings.group}: {error}")
+    effects = Event("rejected", error.headline, forbidden), LogLine(f"group {call.setup.settings.group}: {error}")
     return Decision(
         replace(state, life=state.life.rejoining()),
         effects,
@@ -118,7 +118,9 @@ def _whole(parts: Collection[OwnedRange]) -> bool:
     return union(part.hashes for part in parts) == (WHOLE,)
 
 
-def one_end(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+def one_end(
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     """In partition order: all ranges of a partition are read up to one offset, and only by the owner of them all."""
     topics = in_order(state, state.owning.policy)
     if not topics:

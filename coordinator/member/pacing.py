@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.limits import Limits
-from coordinator.member.state import Offsets, Pace, State
+from coordinator.member.state import Pacing, State
 from coordinator.plan.planning import OwnedRanges, anything, backlog, levels
-from coordinator.values.subscription import TopicPartition
+from coordinator.values.subscription import OffsetByPartition, TopicPartition
 
 IDLE_MS = 250
 """The time between two looks of an idle query."""
@@ -68,14 +68,14 @@ def pace_batch(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, pace=pace))
 
 
-def _until(work: OwnedRanges, ends: Offsets, pace: Pace, limits: Limits, now_ms: int) -> Offsets:
+def _until(work: OwnedRanges, ends: OffsetByPartition, pace: Pacing, limits: Limits, now_ms: int) -> OffsetByPartition:
     """The end of reading of each partition; 0 while `minOffsetsPerTrigger` waits for more."""
     if not ready(work, ends, pace, limits, now_ms):
         return dict.fromkeys(ends, 0)
     return levels(work, ends, limits.max_offsets)
 
 
-def ready(work: OwnedRanges, ends: Offsets, pace: Pace, limits: Limits, now_ms: int) -> bool:
+def ready(work: OwnedRanges, ends: OffsetByPartition, pace: Pacing, limits: Limits, now_ms: int) -> bool:
     """Whether enough waits for a batch: `minOffsetsPerTrigger`, bounded by `maxTriggerDelay` (Spark's rule).
 
     The first batch of a query never waits, nor does AvailableNow: nothing more would come.

@@ -14,7 +14,7 @@ from coordinator.assignment.rebalance import common
 from coordinator.errors import CoopKafkaError, InconsistentGroupProtocolError, OverlappingRangesError
 from coordinator.errors.quoting import VALUE, bounded
 from coordinator.member.decision import LOOK_MS, RETRY_MS, Call, Decision, Fail, LookAgain, Seen
-from coordinator.member.requests import Log, ReadMetadata
+from coordinator.member.requests import LogLine, ReadMetadata
 from coordinator.member.state import State
 from coordinator.redis.group_state import PINNED
 from coordinator.values import verdicts
@@ -34,7 +34,7 @@ def held(state: State, seen: Seen, call: Call) -> Decision:
     again = before is not None and before[0] == other
     if before is not None and again and before[1] < its_end and mine != theirs:
         return Decision(replace(state, life=life), (), Fail(_refusal(group, other, mine, theirs)))
-    lines = () if again else (Log(_waits(group, other, spare=mine == theirs)),)
+    lines = () if again else (LogLine(_waits(group, other, spare=mine == theirs)),)
     often_ms = LOOK_MS if mine == theirs else RETRY_MS  # a spare may wait for ever
     wait_ms = max(1, min(often_ms, its_end - verdict.now_ms + 1))
     return Decision(replace(state, life=life), lines, LookAgain(wait_ms, f"member {other} reads the same ranges"))

@@ -12,10 +12,11 @@ from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
 from coordinator.member.failing import look_again
 from coordinator.member.obeying import in_order
 from coordinator.member.requests import Abandon, Forgive, OffsetsOfARecord, ReadStrikes, ReadWorking, StrikeMember
-from coordinator.member.state import Offsets, State, Strikes
+from coordinator.member.state import State, Strikes
 from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import Strike, forgiven, left_out, tried, without_struck
 from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import OffsetByPartition
 
 
 def strike_before_join(state: State, seen: Seen, call: Call) -> Decision:
@@ -46,7 +47,9 @@ def see_strikes(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, strikes=Strikes(seen.of(ReadStrikes()), seen.now_ms)))
 
 
-def without_parked(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+def without_parked(
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     """The work without parked lanes, and with struck ones on trial. Strikes that positions have passed are removed."""
     strikes = state.strikes.strikes
     if not strikes:

@@ -67,7 +67,7 @@ def mirrored(
     A log that was cut has other records above the end of the mirror's leader epoch (rule: leader-epoch-facts).
     """
     known = mirroring.extents(offsets, topics)
-    left = seen.of(ReadLeftOfEpochs({tp: x.epoch for tp, x in known.items()})) if known else {}
-    cut = cuts(known, {tp: x.end for tp, x in left.items()})
+    left = seen.of(ReadLeftOfEpochs({tp: extent.epoch for tp, extent in known.items()})) if known else {}
+    cut = cuts(known, {tp: extent.end for tp, extent in left.items()})
     found = mirroring.mirrored(offsets, topics)
     return {tp: min(offset, cut[tp].end) if tp in cut else offset for tp, offset in found.items()}, cut

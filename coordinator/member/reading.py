@@ -28,17 +28,18 @@ from coordinator.member.obeying import in_order, one_end
 from coordinator.member.pacing import ends_of
 from coordinator.member.poison import without_parked
 from coordinator.member.requests import Grant, ReadFirstTimes, ReadReach, ResolveOffsets
-from coordinator.member.state import Offsets, State
+from coordinator.member.state import State
 from coordinator.plan.back_pressure import held_back
-from coordinator.plan.cost.batch_cost import LaneId
 from coordinator.plan.event_time_lead import unread, within_lead
 from coordinator.plan.failing_keys import together
 from coordinator.plan.joined_ranges import owned_in_all
 from coordinator.plan.planning import OwnedRanges, with_positions
 from coordinator.progress.segments import Progress
+from coordinator.progress.slices import LaneId
 from coordinator.redis.lane_lines import FAILING, JOINED, LEAD, OLDER, ROOM
 from coordinator.values.offset_spec import AtTimestamps, NoMatch
 from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import OffsetByPartition
 
 
 def limit(state: State, seen: Seen, call: Call) -> Decision:
@@ -58,7 +59,9 @@ def limit(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, reading=replace(state.reading, seen=looked_at_now, work=work, ceilings=ceilings)))
 
 
-def _room(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+def _room(
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     """Back pressure. A commit elsewhere may make room, so the member acquires again each time.
 
     A pinned member counts in its own hashes: no assignment ever moves the others, which may have no reader.
@@ -70,7 +73,9 @@ def _room(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call
     return (state if roomy == work else replace(state, owning=replace(state.owning, stale=True))), roomy
 
 
-def _joined(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+def _joined(
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     topics = [t for t in call.setup.cutting.joined if t in state.log.topics]
     return state, owned_in_all(work, topics, state.reading.held)
 
@@ -79,7 +84,9 @@ def _within(progress: Progress, ranges: tuple[HashRange, ...]) -> Progress:
     return Progress(tuple(s for hashes in ranges for s in progress.within(hashes).segments))
 
 
-def _lead(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+def keep_lead(
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     """`work` with no lane more than `max.lane.lead` ahead of the lane with the oldest next record."""
     most_ms = call.setup.settings.max_lead_ms
     if most_ms is None:
@@ -102,7 +109,9 @@ def _lead(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call
     return state, within_lead(work, seen.of(ResolveOffsets(too_late, tuple(stretches))), oldest)
 
 
-def _budget(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+def _budget(
+    state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     """The grant of the cost model. Ranges that were acquired since the last look begin anew in it."""
     before = state.reading
     owned = owned_ranges(state.owning.acquired.ownership)
@@ -117,7 +126,7 @@ def _budget(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Ca
     return replace(state, reading=reading), granted.work
 
 
-Limit = Callable[[State, OwnedRanges, Offsets, Seen, Call], tuple[State, OwnedRanges]]
+Limit = Callable[[State, OwnedRanges, OffsetByPartition, Seen, Call], tuple[State, OwnedRanges]]
 """Narrows the work; the offsets are the ends of this run."""
 
 LIMITS: tuple[tuple[str | None, Limit], ...] = (
@@ -127,7 +136,7 @@ LIMITS: tuple[tuple[str | None, Limit], ...] = (
     (JOINED, _joined),
     (None, without_parked),
     (None, one_end),  # a range that may read nothing because of its partition holds up no other partition's lead
-    (LEAD, _lead),
+    (LEAD, keep_lead),
     (None, _budget),
     (None, one_end),
 )

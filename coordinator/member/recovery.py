@@ -18,7 +18,7 @@ from coordinator.member.founding import of_proofs, unreadable
 from coordinator.member.log_view import mirrored_topics
 from coordinator.member.proving import facts_of_these_logs, mirrored, read
 from coordinator.member.requests import (
-    Log,
+    LogLine,
     ReadGroupOffsets,
     ReadRedisTime,
     ReadResetEpoch,
@@ -64,11 +64,13 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     proofs = {tp: parts.get(tp, position) for tp, position in proven.items()}
     if seen.done(Recover(str(verdict), reset, topics, proofs, growths, _policy(state, offsets), founding)):
         return Decision(state, (), LookAgain(RETRY_MS, "other members may prove positions that this one cannot"))
-    extents = {tp: x for tp, x in mirroring.extents(in_force, topics).items() if tp not in cut}
+    extents = {tp: extent for tp, extent in mirroring.extents(in_force, topics).items() if tp not in cut}
     life = replace(state.life.rejoining(), verdict=None)
     owning = replace(state.owning, placed=frozenset(), growths=growths)  # unproven partitions are placed anew
-    why = Log(f"group {settings.group}: {verdict}; positions are recovered from their proofs")
-    lines = tuple(Log(f"group {settings.group}: the mirror counts up to there only: {loss}") for loss in cut.values())
+    why = LogLine(f"group {settings.group}: {verdict}; positions are recovered from their proofs")
+    lines = tuple(
+        LogLine(f"group {settings.group}: the mirror counts up to there only: {loss}") for loss in cut.values()
+    )
     recovered = replace(state, life=life, owning=owning, mirrored=replace(state.mirrored, extents=extents))
     return Decision(recovered, (why, *lines), LookAgain())
 

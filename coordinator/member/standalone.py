@@ -15,7 +15,7 @@ from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.lane_report import batch_line
 from coordinator.member.low_ends import judged
 from coordinator.member.query import Query, Steps
-from coordinator.member.requests import Learn, Log, LogBatch, Pack, ResolveOffsets
+from coordinator.member.requests import Learn, LogBatch, LogLine, Pack, ResolveOffsets
 from coordinator.member.state import State
 from coordinator.plan.planning import plan, with_positions
 from coordinator.progress import data_loss
@@ -94,7 +94,7 @@ def take_positions(state: State, seen: Seen, call: Call) -> Decision:
         progress |= data_loss.moved(loss, progress, bounds)
     acquired = Acquired(0, state.log.topic_ids, _owned(call, progress), progress, {})
     losses = replace(state.losses, logged=found)
-    lines = tuple(Log(f"lost records: {loss}") for loss in found if loss not in state.losses.logged)
+    lines = tuple(LogLine(f"lost records: {loss}") for loss in found if loss not in state.losses.logged)
     return Decision(replace(state, log=log, losses=losses, owning=replace(state.owning, acquired=acquired)), lines)
 
 

@@ -22,22 +22,22 @@ from coordinator.errors import RedisUnavailableError
 from coordinator.member.batch import Batch
 from coordinator.member.evidence import NOTHING, Evidence
 from coordinator.member.kinds import Kind, Request
-from coordinator.plan.cost.batch_cost import Ended, LaneId
+from coordinator.plan.cost.batch_cost import Ended
 from coordinator.plan.cost.quotas import Quota
 from coordinator.plan.planning import Cutting, OwnedRanges
-from coordinator.plan.poison import Strike, Trials
+from coordinator.plan.poison import Strike, TrialLanes
 from coordinator.progress.data_loss import Loss
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.leader_epochs import Extents
+from coordinator.progress.slices import LaneId
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.lane_lines import LaneReport
-from coordinator.redis.replies import Acquired, Caller, Moved, Seen
-from coordinator.values.subscription import Bounds, Topic, TopicPartition
+from coordinator.redis.replies import Acquired, Caller, Moved, SeenState
+from coordinator.values.subscription import Bounds, OffsetByPartition, Topic, TopicPartition
 from coordinator.values.verdicts import Verdict
 
-Offsets = Mapping[TopicPartition, int]
-StoredEnds = tuple[Offsets, Mapping[TopicPartition, str]]
+StoredEnds = tuple[OffsetByPartition, Mapping[TopicPartition, str]]
 """Log ends, and extents as Redis stores them."""
 
 LookedAt = tuple[object, ...]
@@ -94,7 +94,7 @@ class Life:
         """The identity of this life in calls of the store."""
         return Caller(self.member, self.incarnation, self.nonce, str(self.seq), founding=self.founding)
 
-    def renewed(self, seen: Seen, until_ms: int) -> "Life":
+    def renewed(self, seen: SeenState, until_ms: int) -> "Life":
         """The life after an answer to it. A late answer, of another nonce, changes nothing."""
         if seen.nonce != self.nonce:
             return self
@@ -130,10 +130,12 @@ class LogView:
     topics: Mapping[str, Topic] = field(default_factory=dict)
     partitions: tuple[TopicPartition, ...] = ()  # of all topics, ascending
     asked_ms: int | None = None  # for the topics
-    beginnings: Offsets | None = None  # as old as the topics
+    beginnings: OffsetByPartition | None = None  # as old as the topics
     bounds: Mapping[TopicPartition, Bounds] = field(default_factory=dict)
     epoch_ends: Mapping[tuple[str, TopicPartition, int, int], int | None] = field(default_factory=dict)
-    reached: Offsets = field(default_factory=dict)  # how far these logs reached at the last look, also if it was low
+    reached: OffsetByPartition = field(
+        default_factory=dict
+    )  # how far these logs reached at the last look, also if it was low
     low: Mapping[TopicPartition, Low] = field(default_factory=dict)
     silent: frozenset[TopicPartition] = frozenset()  # the leader did not answer at the last look
 
@@ -179,7 +181,7 @@ class Owning:
     unplaced: frozenset[TopicPartition] = frozenset()  # have none at `placed_at`: their leader has not answered yet
     topics: frozenset[str] = frozenset()  # subscribed to at the last join, which reported them
     asked_for: frozenset[TopicPartition] = frozenset()  # assigned, but unknown to Kafka when asked
-    targets: Offsets = field(default_factory=dict)  # AvailableNow's, of all members
+    targets: OffsetByPartition = field(default_factory=dict)  # AvailableNow's, of all members
     growths: tuple[Growth, ...] = ()  # of the group's topics, as Redis last held them
     looked_at_ms: int = 0  # Redis TIME; 0: before the first look
     topics_at_ms: int = 0  # Redis TIME, not after the member's look at the topics; 0: before the first look
@@ -258,23 +260,23 @@ class Reading:
     work: OwnedRanges = field(default_factory=dict)
     held: OwnedRanges = field(default_factory=dict)  # the part of `work` that waits because of failing keys
     due: frozenset[LaneId] = frozenset()  # failing keys that are tried again
-    trials: Trials = field(default_factory=dict)
+    trials: TrialLanes = field(default_factory=dict)
     ceilings: tuple[tuple[str, OwnedRanges], ...] = ()  # the names of limits, and their results
     quotas: tuple[Quota, ...] = ()
     cutting: Cutting | None = None
     owned: Ranges = field(default_factory=dict)  # when it was computed
-    until: Offsets = field(default_factory=dict)  # how far each partition is read, after Spark's limits
+    until: OffsetByPartition = field(default_factory=dict)  # how far each partition is read, after Spark's limits
     first_times: Mapping[tuple[TopicPartition, int], int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Pacing:
     """AvailableNow's targets, and when the last batches were planned."""
 
-    targets: Offsets | None = None  # of this run; None: it does not end by itself
+    targets: OffsetByPartition | None = None  # of this run; None: it does not end by itself
     late: frozenset[TopicPartition] = frozenset()  # whose leader has not answered yet: their targets follow
     planned_ms: int | None = None
-    idle: tuple[OwnedRanges, Offsets] | None = None  # the work in which there was nothing to read
+    idle: tuple[OwnedRanges, OffsetByPartition] | None = None  # the work in which there was nothing to read
     idle_ms: int | None = None  # when that was looked at last
 
 
@@ -333,7 +335,7 @@ class State:
     strikes: Strikes = Strikes()
     failing: Failing = Failing()
     reading: Reading = Reading()
-    pace: Pace = Pace()
+    pace: Pacing = Pacing()
     shown: Shown = Shown()
     turn: Turn = Turn()
     initial: StreamOffset | None = None  # of a query without a group: its resolved starting offsets

@@ -22,7 +22,7 @@ from coordinator.errors import RedisNotReadyError, RedisUnavailableError
 from coordinator.member.apply import World
 from coordinator.member.decision import Ask, Call, Fail, LookAgain, Next, Return, Seen, Step, decide
 from coordinator.member.kinds import Kind, Request
-from coordinator.member.requests import Log
+from coordinator.member.requests import LogLine
 from coordinator.member.state import Away, Life, State, Turn
 from coordinator.redis import replies
 from coordinator.redis.replies import Answer, Caller
@@ -62,7 +62,7 @@ class Turns:
         self._world, self._clock, self._watch = world, clock, world.settings.watch
         self._numbers = count(1)
         self._call = Lock()  # held in each call of Spark
-        self._renewals: SimpleQueue[tuple[replies.Seen, int]] = SimpleQueue()
+        self._renewals: SimpleQueue[tuple[replies.SeenState, int]] = SimpleQueue()
 
     def run(self, steps: Sequence[Step], call: Call) -> Any:
         """The value of a call of Spark; raises the named errors of its steps."""
@@ -122,7 +122,7 @@ class Turns:
 
     def _wait(self, look: LookAgain, waiting: Waiting) -> None:
         if line := waiting.line(self._clock.now_ms(), look.why):
-            self.once(Log(f"group {self._world.settings.group}: {line}"))
+            self.once(LogLine(f"group {self._world.settings.group}: {line}"))
         if look.wait_ms:
             self._clock.wait(look.wait_ms)
             self.become(replace(self.state, turn=replace(self.state.turn, fresh=False)))

@@ -7,23 +7,19 @@
 The position of a hash decides what is unread. An entry only says when (rule: position-holds-the-key).
 """
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.failing import FailingRecord
-from coordinator.progress.slices import Slice
-from coordinator.values.ranges import HashRange
+from coordinator.progress.slices import LaneId, Slice
+from coordinator.values.hash_map import HashMap, touching
 from coordinator.values.subscription import TopicPartition
 
-_key_hash = attrgetter("key_hash")
 Records = Mapping[TopicPartition, Sequence[FailingRecord]]
 """The failing records of each partition, by ascending hash."""
-
-_Lane = tuple[TopicPartition, HashRange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +29,15 @@ class Apart:
     work: OwnedRanges  # of hashes that may read something; a failing key that is due has one record
     held: OwnedRanges  # of failing keys that wait; of a partition at its cap, of all hashes that do not fail
     over: tuple[FailingRecord, ...]  # their positions have passed them
-    due: frozenset[_Lane] = field(default_factory=frozenset)
+    due: frozenset[LaneId] = field(default_factory=frozenset)
 
 
-def by_partition(records: Iterable[FailingRecord]) -> Records:
+def by_partition(failing: Iterable[FailingRecord]) -> Records:
     """The records by partition."""
     of_tp = defaultdict[TopicPartition, list[FailingRecord]](list)
-    for record in records:
+    for record in failing:
         of_tp[record.tp].append(record)
-    return {tp: sorted(of_one, key=_key_hash) for tp, of_one in of_tp.items()}
+    return {tp: sorted(records, key=attrgetter("key_hash")) for tp, records in of_tp.items()}
 
 
 def at_cap(records: Iterable[FailingRecord], most: int) -> frozenset[TopicPartition]:
@@ -57,10 +53,10 @@ def apart(work: OwnedRanges, records: Iterable[FailingRecord], now_ms: int, long
     known = by_partition(records)
     full = at_cap((r for of_tp in known.values() for r in of_tp), most)
     reads, held = dict(work), dict[TopicPartition, tuple[OwnedRange, ...]]()
-    due, over = list[_Lane](), list[FailingRecord]()
+    due = list[LaneId]()
     for tp in known.keys() & work.keys():
         readable, waiting = list[OwnedRange](), list[OwnedRange]()
-        for piece, record in _pieces(work[tp], known[tp], over.append):
+        for piece, record in _pieces(work[tp], known[tp]):
             limited = piece if record is None else _limited(piece, record, range(now_ms + 1, now_ms + longest_ms + 1))
             waits = tp in full if record is None else not limited.waits(record.offset + 1)
             (waiting if waits else readable).append(_held(piece) if waits else limited)
@@ -69,7 +65,7 @@ def apart(work: OwnedRanges, records: Iterable[FailingRecord], now_ms: int, long
         reads[tp] = tuple(readable)
         if waiting:
             held[tp] = tuple(waiting)
-    return Apart(reads, held, tuple(over), frozenset(due))
+    return Apart(reads, held, tuple(_over(work, known)), frozenset(due))
 
 
 def together(work: OwnedRanges, held: OwnedRanges) -> OwnedRanges:
@@ -80,23 +76,20 @@ def together(work: OwnedRanges, held: OwnedRanges) -> OwnedRanges:
 _hashes = attrgetter("hashes")
 
 
+def _over(work: OwnedRanges, known: Records) -> Iterator[FailingRecord]:
+    for tp, records in known.items():
+        for owned in work.get(tp, ()):
+            yield from (r for r in touching(records, owned.hashes) if r.offset < owned.position)
+
+
 def _pieces(
-    ranges: Iterable[OwnedRange], records: Sequence[FailingRecord], over: Callable[[FailingRecord], object]
+    ranges: Iterable[OwnedRange], records: Sequence[FailingRecord]
 ) -> Iterator[tuple[OwnedRange, FailingRecord | None]]:
     """The ranges, cut at both ends of each failing hash; each with its failing record."""
     for owned in ranges:
-        lo, hi = owned.hashes.lo, owned.hashes.hi
-        for i in range(bisect_left(records, lo, key=_key_hash), bisect_left(records, hi + 1, key=_key_hash)):
-            record = records[i]
-            if record.offset < owned.position:
-                over(record)
-                continue
-            if lo < record.key_hash:
-                yield owned.within(HashRange(lo, record.key_hash - 1)), None
-            yield owned.within(HashRange(record.key_hash, record.key_hash)), record
-            lo = record.key_hash + 1
-        if lo <= hi:
-            yield owned.within(HashRange(lo, hi)), None
+        failing = (r for r in touching(records, owned.hashes) if r.offset >= owned.position)
+        for hashes, record in HashMap((r.hashes, r) for r in failing).filled(owned.hashes, None):
+            yield owned.within(hashes), record
 
 
 def _limited(piece: OwnedRange, record: FailingRecord, later: range) -> OwnedRange:
@@ -111,13 +104,10 @@ def _held(piece: OwnedRange) -> OwnedRange:
 def of_slices(records: Records, slices: Iterable[Slice]) -> tuple[FailingRecord, ...]:
     """The failing records that some slices contain."""
     return tuple(
-        of_tp[i]
+        record
         for s in slices
-        if (of_tp := records.get(s.topic_partition, ()))
-        for i in range(
-            bisect_left(of_tp, s.hashes.lo, key=_key_hash), bisect_left(of_tp, s.hashes.hi + 1, key=_key_hash)
-        )
-        if s.offsets.start <= of_tp[i].offset < s.offsets.until
+        for record in touching(records.get(s.topic_partition, ()), s.hashes)
+        if s.offsets.start <= record.offset < s.offsets.until
     )
 
 

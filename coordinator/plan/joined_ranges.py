@@ -9,8 +9,7 @@ member reads it in the other.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
-from functools import reduce
+from collections.abc import Collection, Iterable, Mapping
 
 from coordinator.assignment.rebalance import union
 from coordinator.plan.planning import OwnedRanges, bounded
@@ -30,10 +29,10 @@ def owned_in_all(work: OwnedRanges, topics: Collection[str], held: OwnedRanges) 
     if len(topics) < 2:
         return work
     owned = _hashes(work, topics, held)
-    units = defaultdict[int, dict[str, Hashes]](dict)
+    units = defaultdict[int, list[HashRange]](list)
     for tp, hashes in owned.items():
-        units[tp.partition][tp.topic] = hashes
-    in_all = {n: reduce(_both, (of_unit.get(t, ()) for t in topics)) for n, of_unit in units.items()}
+        units[tp.partition] += hashes
+    in_all = {n: _in_all(hashes, len(topics)) for n, hashes in units.items()}
     apart = {tp: in_all[tp.partition] for tp, hashes in owned.items() if hashes != in_all[tp.partition]}
     return {**work, **{tp: bounded(work[tp], _only(hashes)) for tp, hashes in apart.items()}}
 
@@ -44,10 +43,11 @@ def _hashes(work: OwnedRanges, topics: Collection[str], held: OwnedRanges) -> Ma
     }
 
 
-def _both(some: Hashes, others: Hashes) -> Hashes:
-    return tuple(sorted(part for a in some for b in others if (part := a.intersection(b))))
+def _in_all(hashes: Iterable[HashRange], topics: int) -> Hashes:
+    """The hashes that so many topics have; each names a hash once."""
+    return union(part for part, owned in HashMap.stacked((h, None) for h in hashes) if len(owned) == topics)
 
 
 def _only(hashes: Hashes) -> Ceilings:
     """No limit within these hashes; elsewhere 0."""
-    return HashMap[int | None](((WHOLE, 0),)).overlay(HashMap((h, None) for h in hashes))
+    return HashMap[int | None]((h, None) for h in hashes).filled(WHOLE, 0)

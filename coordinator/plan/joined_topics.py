@@ -7,31 +7,30 @@
 So a task can read the same hashes of all joined topics.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 
-from coordinator.plan.lane_bounds import Bounds, Piece, Pieces, shared
-from coordinator.values.ranges import HashRange
+from coordinator.plan.lane_bounds import LaneBounds, Piece, Pieces, shared
+from coordinator.values.hash_map import HashMap
 from coordinator.values.subscription import TopicPartition
 
-Joined = tuple[str, ...]
+JoinedNames = tuple[str, ...]
 """The topics of the option `copartition`, sorted; empty without it."""
 
 
-def unit(tp: TopicPartition, joined: Joined) -> TopicPartition:
+def unit(tp: TopicPartition, joined: JoinedNames) -> TopicPartition:
     """The partition that stands for its unit: of the first joined topic. A partition of another topic is a unit."""
     return TopicPartition(joined[0], tp.partition) if tp.topic in joined else tp
 
 
-def of_unit(tp: TopicPartition, joined: Joined) -> tuple[TopicPartition, ...]:
+def of_unit(tp: TopicPartition, joined: JoinedNames) -> tuple[TopicPartition, ...]:
     """The partitions of its unit."""
     return tuple(TopicPartition(topic, tp.partition) for topic in joined) if tp.topic in joined else (tp,)
 
 
 def shared_by_units(
-    pieces: Pieces, tasks: int, before: Bounds, joined: Joined, *, soon: bool, least: float = 0.0
-) -> Bounds:
+    pieces: Pieces, tasks: int, before: LaneBounds, joined: JoinedNames, *, soon: bool, least: float = 0.0
+) -> LaneBounds:
     """`lane_bounds.shared`, with the same bounds for all partitions of a unit."""
     if not joined:
         return shared(pieces, tasks, before, soon=soon, least=least)
@@ -48,13 +47,7 @@ def overlaid(rows: Sequence[Sequence[Piece]]) -> Sequence[Piece]:
     """One row of pieces with the work of all rows; cut where any row is cut. Each row is ascending and disjoint."""
     if len(rows) == 1:
         return rows[0]
-    edges = sorted({edge for row in rows for p in row for edge in (p.hashes.lo, p.hashes.hi + 1)})
-    parts = defaultdict[HashRange, list[Piece]](list)
-    for p in (p for row in rows for p in row):
-        inner = edges[bisect_right(edges, p.hashes.lo) : bisect_left(edges, p.hashes.hi + 1)]
-        for hashes in p.hashes.cut(inner):
-            parts[hashes].append(p)
     return [
         Piece(hashes, sum(p.work * hashes.size / p.hashes.size for p in over), any(p.slow for p in over))
-        for hashes, over in sorted(parts.items())
+        for hashes, over in HashMap.stacked((p.hashes, p) for row in rows for p in row)
     ]

@@ -32,7 +32,7 @@ LEAST = 1 / 32
 FINEST = (HASH_MAX + 1) // 4_096
 """A lane of fewer hashes is not cut by its work: it may have one key."""
 
-Bounds = Mapping[TopicPartition, tuple[int, ...]]
+LaneBounds = Mapping[TopicPartition, tuple[int, ...]]
 """The first hashes of the lanes of each partition but the first lane; partitions without any stay whole."""
 
 
@@ -47,16 +47,11 @@ class Piece(NamedTuple):
         """Whether it has a lane of its own, if a task has such a share of all work, and less than `least` is little."""
         return self.slow or (self.hashes.size <= FINEST and self.work > max(share / 2, least))
 
-    @property
-    def edges(self) -> set[int]:
-        """Its own bounds."""
-        return {b for b in (self.hashes.lo, self.hashes.hi + 1) if 0 < b <= HASH_MAX}
-
 
 Pieces = Mapping[TopicPartition, Sequence[Piece]]
 
 
-def shared(pieces: Pieces, tasks: int, before: Bounds, *, soon: bool, least: float = 0.0) -> Bounds:
+def shared(pieces: Pieces, tasks: int, before: LaneBounds, *, soon: bool, least: float = 0.0) -> LaneBounds:
     """The bounds of lanes that give each of so many tasks about the same work, give or take `least`.
 
     The bounds `before` stay while they are even enough; only if they are few, except `soon` after a change.
@@ -68,7 +63,7 @@ def shared(pieces: Pieces, tasks: int, before: Bounds, *, soon: bool, least: flo
     others = {tp: [p for p in of_tp if not p.stands_out(total / tasks, least)] for tp, of_tp in pieces.items()}
     tasks = _for_others(alone, total / tasks, tasks)
     share = sum(p.work for of_tp in others.values() for p in of_tp) / tasks
-    apart = {tp: set[int]().union(*(p.edges for p in of_tp)) for tp, of_tp in alone.items()}
+    apart = {tp: {first for p in of_tp for first in p.hashes.edges} for tp, of_tp in alone.items()}
     new = _joined(apart, _in_a_row(pieces, alone, share))
     whole, kept = _joined(apart, {}), _joined(apart, before)
     may_stay = (kept, whole) if soon or _count(kept) <= _count(new) else (whole,)
@@ -82,7 +77,7 @@ def _for_others(alone: Pieces, share: float, tasks: int) -> int:
     return max(1, ceil(FOR_OTHERS * tasks), tasks - filled)
 
 
-def _in_a_row(pieces: Pieces, alone: Pieces, share: float) -> Bounds:
+def _in_a_row(pieces: Pieces, alone: Pieces, share: float) -> LaneBounds:
     """Cut where the work in a row is a multiple of a task's share; lanes that are `alone` are not in the row."""
     so_far, bounds = 0.0, defaultdict[TopicPartition, tuple[int, ...]](tuple)
     for tp, of_tp in sorted(pieces.items()):
@@ -106,17 +101,17 @@ def _cuts(run: Sequence[Piece], share: float, so_far: float) -> Iterator[int]:
         before += p.work
 
 
-def _joined(some: Mapping[TopicPartition, Collection[int]], others: Bounds) -> Bounds:
+def _joined(some: Mapping[TopicPartition, Collection[int]], others: LaneBounds) -> LaneBounds:
     """The bounds of both, for the partitions of `some`; partitions without any are left out."""
     both = {tp: tuple(sorted({*bounds, *others.get(tp, ())})) for tp, bounds in some.items()}
     return {tp: bounds for tp, bounds in both.items() if bounds}
 
 
-def _count(bounds: Bounds) -> int:
+def _count(bounds: LaneBounds) -> int:
     return sum(map(len, bounds.values()))
 
 
-def _heaviest(pieces: Pieces, bounds: Bounds, tasks: int) -> float:
+def _heaviest(pieces: Pieces, bounds: LaneBounds, tasks: int) -> float:
     """The work of the heaviest task, if lanes are packed longest first."""
     loads = [0.0] * tasks
     works = (work for tp, of_tp in pieces.items() for work in _works(of_tp, bounds.get(tp, ())))

@@ -11,7 +11,7 @@ from math import ceil
 from operator import attrgetter
 from typing import NamedTuple
 
-from coordinator.plan.joined_topics import Joined, unit
+from coordinator.plan.joined_topics import JoinedNames, unit
 from coordinator.progress.slices import Slice, weight
 from coordinator.values.ranges import OffsetRange
 
@@ -46,7 +46,7 @@ def pack(
     tasks: int,
     max_weight: float | None = None,
     work: Work = attrgetter("weight"),
-    joined: Joined = (),
+    joined: JoinedNames = (),
     in_order: Collection[str] = (),
 ) -> tuple[Task, ...]:
     """The tasks that read `slices`, the task with most `work` first. None is empty.
@@ -97,13 +97,13 @@ def _sum(weighed: Iterable[_Weighed]) -> float:
     return sum(work for _, work in weighed)
 
 
-def _by_units(slices: Iterable[Slice], joined: Joined) -> list[Slice]:
+def _by_units(slices: Iterable[Slice], joined: JoinedNames) -> list[Slice]:
     """The slices in an order in which those of a unit are neighbours."""
     return sorted(slices, key=lambda s: (unit(s.topic_partition, joined), s)) if joined else sorted(slices)
 
 
 def _bundles(
-    weighed: Iterable[_Weighed], little: float, joined: Joined, in_order: Collection[str]
+    weighed: Iterable[_Weighed], little: float, joined: JoinedNames, in_order: Collection[str]
 ) -> Iterator[list[_Weighed]]:
     """The slices that stay together; a unit is a partition, or those of `joined` topics with one number.
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from coordinator.plan.joined_topics import Joined, shared_by_units
-from coordinator.plan.lane_bounds import Bounds, Piece
+from coordinator.plan.joined_topics import JoinedNames, shared_by_units
+from coordinator.plan.lane_bounds import LaneBounds, Piece
 from coordinator.plan.lanes import cut_for_records, finest_piece, fixed_lanes
 from coordinator.progress.growth import Ceilings
 from coordinator.progress.ownership import Owned, Ownership
@@ -28,12 +28,12 @@ class Cutting:
     lanes: int | None = None
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
-    bounds: Bounds | None = None  # None: the other fields decide
+    bounds: LaneBounds | None = None  # None: the other fields decide
     by_offset: bool = False  # without order: tasks share a partition by offsets
-    joined: Joined = ()  # topics whose partitions of one number are cut alike
+    joined: JoinedNames = ()  # topics whose partitions of one number are cut alike
     in_order: frozenset[str] = frozenset()  # topics whose partitions are not cut (rule: partition-order)
 
-    def at(self, bounds: Bounds) -> "Cutting":
+    def at(self, bounds: LaneBounds) -> "Cutting":
         """The same options with lanes that begin at these bounds. Only `max_records_per_partition` may cut finer."""
         return replace(self, bounds=bounds)
 
@@ -151,7 +151,7 @@ def level(parts: Iterable[tuple[int, int, float]], end: int, quota: float) -> in
     return min(end, max(level + int(quota / width) if width > 0 else level, lowest + 1))
 
 
-def lane_bounds(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting: Cutting) -> Bounds:
+def lane_bounds(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting: Cutting) -> LaneBounds:
     """The bounds of all lanes: those that are given, the user's number for each partition, or one lane for each task.
 
     Without known costs, work is records, and keys are spread evenly.

@@ -16,21 +16,17 @@ from math import ceil
 from operator import attrgetter
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import minus, owned_ranges, union
+from coordinator.assignment.rebalance import owned_ranges, union
 from coordinator.errors import StateFormatError
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.ownership import Owned, Ownership
-from coordinator.progress.slices import Slice
+from coordinator.progress.slices import LaneId, Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.values.hash_map import HashMap, missing
 from coordinator.values.ranges import NUMBER, HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
 
-Lane = tuple[TopicPartition, HashRange]
-
-OffsetsOfARecord = Callable[[Lane], int]
-"""How many offsets hold about one record of a lane."""
-
-Trials = Mapping[Lane, int]
+TrialLanes = Mapping[LaneId, int]
 """The struck lanes of a batch, each with the number of offsets that hold about one record of it."""
 
 MOST_SLICES = 64
@@ -81,18 +77,6 @@ class Strike:
         """Its name in Redis."""
         return f"{self.tp.topic} {self.tp.partition} {self.hashes}"
 
-    @property
-    def state(self) -> str:
-        """Its state for people and programs."""
-        return "parked" if self.parked else "on trial"
-
-    @property
-    def shown(self) -> dict[str, object]:
-        """The strike for programs."""
-        where = {"topic": self.tp.topic, "partition": self.tp.partition, "hashes": str(self.hashes)}
-        counted = {"strikes": self.count, "state": self.state, "at_ms": self.at_ms, "member": self.member}
-        return {**where, "offset": self.offset, **counted}
-
     @classmethod
     def parse(cls, field: str, value: str) -> "Strike":
         """The strike of its two texts; raises `StateFormatError`."""
@@ -118,7 +102,7 @@ def struck_ranges(strikes: Iterable[Strike]) -> dict[TopicPartition, tuple[HashR
     return {tp: union(hashes) for tp, hashes in of_tp.items()}
 
 
-def working_text(slices: Iterable[Slice], trials: Trials) -> str:
+def working_text(slices: Iterable[Slice], trials: TrialLanes) -> str:
     """The slices that a member's tasks have begun, in the form of Redis; above MOST_SLICES, only those on trial.
 
     `one`: it is about one record, on trial.
@@ -133,12 +117,12 @@ def working_text(slices: Iterable[Slice], trials: Trials) -> str:
     )
 
 
-def trial_of(lane: Lane, trials: Collection[Lane]) -> Lane | None:
+def trial_of(lane: LaneId, trials: Collection[LaneId]) -> LaneId | None:
     """The lane on trial that holds this one, or this key."""
-    return next((x for x in trials if x[0] == lane[0] and x[1].intersection(lane[1]) == lane[1]), None)
+    return next((trial for trial in trials if trial[0] == lane[0] and trial[1].intersection(lane[1]) == lane[1]), None)
 
 
-def singly(slices: Iterable[Slice], trials: Trials) -> bool:
+def singly(slices: Iterable[Slice], trials: TrialLanes) -> bool:
     """Whether a task with these slices takes and reports records one by one: of one key, or of about one record."""
     if not trials:
         return False
@@ -149,20 +133,20 @@ def singly(slices: Iterable[Slice], trials: Trials) -> bool:
 def forgiven(strikes: Iterable[Strike], work: OwnedRanges) -> tuple[Strike, ...]:
     """The strikes that are over: this member owns all their hashes, and has read them."""
     read = ((s, [p.hashes for p in work.get(s.tp, ()) if p.position >= s.offsets.until]) for s in strikes)
-    return tuple(s for s, hashes in read if not minus(s.hashes, hashes))
+    return tuple(s for s, hashes in read if not missing(s.hashes, hashes))
 
 
 def tried(
-    work: OwnedRanges, strikes: Collection[Strike], offsets_of_a_record: OffsetsOfARecord
-) -> tuple[OwnedRanges, Trials]:
+    work: OwnedRanges, strikes: Collection[Strike], offsets_of_a_record: Callable[[LaneId], int]
+) -> tuple[OwnedRanges, TrialLanes]:
     """The work without parked hashes, and with struck hashes as lanes of their own; these are the trials.
 
     A trial ends with the struck offsets at the latest. So its next strike is for a part of the same hashes and offsets.
     """
-    limited, trials = dict[TopicPartition, tuple[OwnedRange, ...]](), dict[Lane, int]()
-    for tp, ranges in work.items():
+    limited, trials = dict(work), dict[LaneId, int]()
+    for tp in sorted({s.tp for s in strikes} & work.keys()):
         pieces = []
-        for piece, struck in _cut(ranges, [s for s in strikes if s.tp == tp]):
+        for piece, struck in _cut(work[tp], HashMap.stacked((s.hashes, s) for s in strikes if s.tp == tp)):
             if struck:
                 one = trials[tp, piece.hashes] = offsets_of_a_record((tp, piece.hashes))
                 piece = _held(piece, min(s.trial_end(piece.position, one) for s in struck))  # noqa: PLW2901
@@ -171,15 +155,16 @@ def tried(
     return limited, trials
 
 
-def _cut(ranges: Iterable[OwnedRange], strikes: list[Strike]) -> Iterator[tuple[OwnedRange, list[Strike]]]:
+def _cut(
+    ranges: Iterable[OwnedRange], strikes: HashMap[tuple[Strike, ...]]
+) -> Iterator[tuple[OwnedRange, list[Strike]]]:
     """The pieces, cut at both ends of each strike, each with its strikes; parked ones are held where they are parked.
 
     A reset may move a position below a parked offset. Then a strike counts up to the parked offset.
     """
-    bounds = {b for s in strikes for b in (s.hashes.lo, s.hashes.hi + 1)}
     for owned in ranges:
-        for piece in map(owned.within, owned.hashes.cut(bounds)):
-            holds = [s for s in strikes if piece.hashes.lo in s.hashes and piece.position < s.offsets.until]
+        for hashes, struck in strikes.filled(owned.hashes, ()):
+            piece, holds = owned.within(hashes), [s for s in struck if owned.position < s.offsets.until]
             parked = min((s for s in holds if s.parked), key=attrgetter("offset"), default=None)
             yield _held(piece, parked.offset) if parked else piece, [s for s in holds if not s.parked]
 
@@ -212,7 +197,7 @@ def left_out(ownership: Ownership, kept: Ownership) -> Ownership:
 
 def _less(ownership: Ownership, gone: Ranges) -> Ownership:
     return {
-        tp: tuple(Owned(h, o.epoch) for o in owned for h in minus(o.hashes, gone.get(tp, ())))
+        tp: tuple(Owned(h, o.epoch) for o in owned for h in missing(o.hashes, gone.get(tp, ())))
         for tp, owned in ownership.items()
     }
 

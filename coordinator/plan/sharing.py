@@ -3,14 +3,14 @@
 Executors decide how tasks share fetched records.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from operator import attrgetter
 
 from coordinator.progress.slices import Slice, merged
+from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import HashRange, OffsetRange, union
 from coordinator.values.subscription import TopicPartition
 
@@ -63,7 +63,10 @@ def shared_stretches(tasks: Sequence[Iterable[Slice]]) -> SharedStretches:
         for tp, slices in of_task.items():
             reads.setdefault(tp, []).append(slices)
     few = {tp: tasks for tp, tasks in reads.items() if len(tasks) > 1 and sum(map(len, tasks)) <= MOST_PARTS}
-    longest = {tp: nlargest(MOST_STRETCHES, _shared(tasks), key=lambda x: len(x.offsets)) for tp, tasks in few.items()}
+    longest = {
+        tp: nlargest(MOST_STRETCHES, _shared(tasks), key=lambda stretch: len(stretch.offsets))
+        for tp, tasks in few.items()
+    }
     return {tp: tuple(sorted(found, key=attrgetter("offsets"))) for tp, found in longest.items() if found}
 
 
@@ -84,10 +87,4 @@ def _parts(tasks: Iterable[Iterable[Slice]], offsets: OffsetRange) -> Iterator[H
     """The hashes between any two ends of lanes, if a task reads them."""
     within = (merged(filter(None, (s.within(offsets) for s in task))) for task in tasks)
     lanes = {s.hashes for task in within for s in task}
-    begun_less_ended = Counter(h.lo for h in lanes)
-    begun_less_ended.subtract(h.hi + 1 for h in lanes)
-    edges = sorted(begun_less_ended)
-    open_lanes = accumulate(begun_less_ended[edge] for edge in edges)
-    for (lo, until), readers in zip(pairwise(edges), open_lanes, strict=False):
-        if readers:
-            yield HashRange(lo, until - 1)
+    return (hashes for hashes, _ in HashMap.stacked((lane, None) for lane in lanes))

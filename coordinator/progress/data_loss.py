@@ -134,7 +134,11 @@ def extents(offset: StreamOffset, reset: int, topic_ids: Mapping[str, str]) -> d
 
 def cuts(extents: Extents, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, Cut]:
     """The logs in which, by `ends`, a leader epoch ends before the records that were read under it."""
-    return {tp: Cut(tp, x.end, ends[tp], x.epoch) for tp, x in extents.items() if tp in ends and ends[tp] < x.end}
+    return {
+        tp: Cut(tp, extent.end, ends[tp], extent.epoch)
+        for tp, extent in extents.items()
+        if tp in ends and ends[tp] < extent.end
+    }
 
 
 def reach(progress: Mapping[TopicPartition, Progress]) -> dict[TopicPartition, int]:

@@ -12,8 +12,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from heapq import heappop, heappush
-from itertools import pairwise
 
 from coordinator.errors import StateFormatError
 from coordinator.progress.slices import Slice
@@ -99,22 +97,5 @@ def parsed(text: str) -> Ends:
 
 
 def _lowest(ends: list[tuple[HashRange, int]]) -> HashMap[int]:
-    """The ends without overlaps: where some overlap, the lowest counts.
-
-    Hash ranges in use form a heap by their ends: its top is the lowest; one that is over is dropped when it comes up.
-    """
-    ends = sorted(ends)
-    if all(left.hi < right.lo for (left, _), (right, _) in pairwise(ends)):
-        return HashMap(ends)
-    bounds = sorted({bound for hashes, _ in ends for bound in (hashes.lo, hashes.hi + 1)})
-    begun, heap, pieces = iter(ends), list[tuple[int, int]](), list[tuple[HashRange, int]]()
-    following = next(begun, None)
-    for lo, until in pairwise(bounds):
-        while following and following[0].lo <= lo:
-            heappush(heap, (following[1], following[0].hi))
-            following = next(begun, None)
-        while heap and heap[0][1] < lo:
-            heappop(heap)
-        if heap:
-            pieces.append((HashRange(lo, until - 1), heap[0][0]))
-    return HashMap(pieces).coalesced()
+    """The ends without overlaps: where some overlap, the lowest counts."""
+    return HashMap((hashes, min(of_each)) for hashes, of_each in HashMap.stacked(ends)).coalesced()

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from coordinator.errors import StateFormatError
-from coordinator.values.ranges import NUMBER
+from coordinator.values.ranges import NUMBER, HashRange
 from coordinator.values.subscription import TopicPartition
 
 ERROR_CHARACTERS, MESSAGE_CHARACTERS = 100, 200
@@ -35,6 +35,11 @@ class FailingRecord:
     message: str = ""
 
     @property
+    def hashes(self) -> HashRange:
+        """Its hash as a range."""
+        return HashRange(self.key_hash, self.key_hash)
+
+    @property
     def field(self) -> str:
         """Its name in Redis: one failing record for each hash."""
         return f"{self.tp.topic} {self.tp.partition} {self.key_hash:016x}"
@@ -50,14 +55,6 @@ class FailingRecord:
     def state(self) -> str:
         """Its state in Redis, for people and for programs."""
         return "parked" if self.parked else "deferred"
-
-    @property
-    def shown(self) -> dict[str, object]:
-        """The record for programs."""
-        where = {"topic": self.tp.topic, "partition": self.tp.partition, "hash": f"{self.key_hash:016x}"}
-        next_ms = None if self.parked else self.next_ms
-        counted = {"offset": self.offset, "state": self.state, "attempts": self.attempts, "next_try_ms": next_ms}
-        return {**where, **counted, "error": self.error, "message": self.message}
 
     @classmethod
     def parse(cls, field: str, value: str) -> "FailingRecord":

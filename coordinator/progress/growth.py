@@ -17,7 +17,7 @@ two steps. So such a growth counts as each growth to 4 that moves no key between
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from itertools import chain
 from typing import Self
 
 from coordinator.errors import StateFormatError
@@ -188,8 +188,9 @@ def levels(growth: Growth, positions: Mapping[TopicPartition, Segments], sights:
     For one step of a growth. `positions` are of older partitions that the group reads; others do not count. The last
     sight must be newer than the record of `growth`.
     """
-    of_each = (_levels_of(growth, i, positions[tp], sights) for i, tp in enumerate(growth.older) if tp in positions)
-    return reduce(_lower, of_each, HashMap.of(WHOLE, OPEN))
+    older = (_levels_of(growth, i, positions[tp], sights) for i, tp in enumerate(growth.older) if tp in positions)
+    all_of_them = HashMap.stacked([(WHOLE, OPEN), *chain.from_iterable(older)])
+    return HashMap((hashes, min(of_each)) for hashes, of_each in all_of_them).coalesced()
 
 
 def ceilings(level: Levels, tp: TopicPartition, sights: tuple[Sight, ...]) -> Ceilings:
@@ -212,14 +213,3 @@ def _levels_of(growth: Growth, partition: int, segments: Segments, sights: tuple
         return max((i for i, mark in enumerate(marks, start=1) if mark is not None and mark <= position), default=0)
 
     return HashMap((hashes, level(position)) for hashes, position in segments)
-
-
-def _lower(one: Levels, other: Levels) -> Levels:
-    """The lower of two at every hash.
-
-    one     |2222222222|555555
-    other   |3333|1111111|4444
-    result  |2222|1111111|4444
-    """
-    both = HashMap((h, min(level, its)) for hashes, its in other for h, level in one.within(hashes))
-    return one.overlay(both).coalesced()

@@ -25,7 +25,7 @@ _POLICY, _FOUNDING = r"(?: commit=(true|false) fetch=(true|false))?", r"(?: foun
 _METADATA = re.compile(rf"coop-kafka v{SCHEMA} reset=(\d+) topic=(\S+){_GROWTH}{_EPOCH}{_POLICY}{_FOUNDING}")
 
 GroupOffsets = Mapping[TopicPartition, tuple[int, str]]
-Policy = tuple[bool, bool] | None
+MirroredPolicy = tuple[bool, bool] | None
 """accept.individual.commit of a group, and accept.range.fetch of a topic; None: not known."""
 
 
@@ -43,17 +43,17 @@ def entry(
     return offset, f"coop-kafka v{SCHEMA} reset={reset} topic={topic_id}{grew}{under}"
 
 
-def with_policy(made: tuple[int, str], policy: Policy) -> tuple[int, str]:
+def with_policy(plain: tuple[int, str], policy: MirroredPolicy) -> tuple[int, str]:
     """The entry with policies; unchanged if these are unknown."""
     if policy is None:
-        return made
+        return plain
     commit, fetch = (str(value).lower() for value in policy)
-    return made[0], f"{made[1]} commit={commit} fetch={fetch}"
+    return plain[0], f"{plain[1]} commit={commit} fetch={fetch}"
 
 
-def with_founding(made: tuple[int, str], founding: str) -> tuple[int, str]:
+def with_founding(plain: tuple[int, str], founding: str) -> tuple[int, str]:
     """The entry with the founding of its group (rule: one-founding), after everything else."""
-    return made[0], f"{made[1]} founding={founding}"
+    return plain[0], f"{plain[1]} founding={founding}"
 
 
 def foundings(offsets: GroupOffsets) -> dict[TopicPartition, str]:
@@ -81,18 +81,18 @@ def entries(
     topic_ids: Mapping[str, str],
     growths: Iterable[Growth],
     extents: Extents,
-    policy: Callable[[str], Policy],
+    policy: Callable[[str], MirroredPolicy],
     founding: str,
 ) -> dict[TopicPartition, tuple[int, str]]:
     """The entries of stable offsets, without topics that the group does not know: these are recovered."""
     known = {tp: o for tp, o in stable.items() if tp.topic in topic_ids}
     waiting = (g for g in growths if g.gated and not g.passed(stable))
     came = {(tp, g.topic_id): g for g in waiting for tp in g.newer}
-    made = {
+    plain = {
         tp: entry(o, reset, topic_ids[tp.topic], extents.get(tp), came.get((tp, topic_ids[tp.topic])))
         for tp, o in known.items()
     }
-    return {tp: with_founding(with_policy(of_tp, policy(tp.topic)), founding) for tp, of_tp in made.items()}
+    return {tp: with_founding(with_policy(of_tp, policy(tp.topic)), founding) for tp, of_tp in plain.items()}
 
 
 def extents(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPartition, Extent]:

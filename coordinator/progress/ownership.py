@@ -4,16 +4,14 @@ A verdict is for the intersections of a lane with the ranges owned at its lane e
 (rule: verdict-per-hash).
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, takewhile
 from typing import NamedTuple, Self
 
 from coordinator.progress.leader_epochs import Extents
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, Row, StreamOffset
-from coordinator.values.hash_map import HashMap, missing
+from coordinator.values.hash_map import HashMap, missing, touching
 from coordinator.values.ranges import HashRange, OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
 
@@ -55,21 +53,15 @@ class Fact(NamedTuple):
 Facts = dict[TopicPartition, tuple[Fact, ...]]
 
 
-def held(lane: Lane | Row, owned: tuple[Owned, ...]) -> tuple[HashRange, ...]:
+def held(lane: Lane | Row | Owned, owned: Sequence[Owned]) -> tuple[HashRange, ...]:
     """The parts of the lane's hashes that are owned at its lane epoch. `owned` ascends and is disjoint."""
-    first = max(0, bisect_right(owned, lane.hashes.lo, key=lambda o: o.hashes.lo) - 1)
-    near = takewhile(lambda o: o.hashes.lo <= lane.hashes.hi, islice(owned, first, None))
-    parts = (lane.hashes.intersection(o.hashes) for o in near if o.epoch == lane.epoch)
+    parts = (lane.hashes.intersection(o.hashes) for o in touching(owned, lane.hashes) if o.epoch == lane.epoch)
     return tuple(h for h in parts if h)
 
 
-def not_owned(asked: Iterable[Owned], owned: Iterable[Owned]) -> tuple[HashRange, ...]:
+def not_owned(asked: Iterable[Owned], owned: Sequence[Owned]) -> tuple[HashRange, ...]:
     """The hashes of `asked` that are not owned at their lane epoch; both ascend and are disjoint."""
-    there = tuple(owned)
-    held = (
-        (a, tuple(h for o in there if o.epoch == a.epoch and (h := o.hashes.intersection(a.hashes)))) for a in asked
-    )
-    return tuple(h for a, parts in held for h in missing(a.hashes, parts))
+    return tuple(h for a in asked for h in missing(a.hashes, held(a, owned)))
 
 
 def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
@@ -78,7 +70,7 @@ def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
         return offset
     if not offset.by_key:
         slices = {tp: _same_slices(of_tp[0], ownership.get(tp, ())) for tp, of_tp in offset.lanes.items()}
-        return replace(offset, lanes={tp: (x,) for tp, x in slices.items() if x})
+        return replace(offset, lanes={tp: (lane,) for tp, lane in slices.items() if lane})
     lanes = {
         tp: tuple(
             Lane(h, lane.epoch, lane.position, lane.offsets)
@@ -87,7 +79,7 @@ def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
         )
         for tp, lanes in offset.lanes.items()
     }
-    return replace(offset, lanes={tp: x for tp, x in lanes.items() if x})
+    return replace(offset, lanes={tp: parts for tp, parts in lanes.items() if parts})
 
 
 def remaining(offset: StreamOffset, done: Mapping[TopicPartition, Progress]) -> StreamOffset:
@@ -106,7 +98,7 @@ def _remaining(lanes: Iterable[Lane], progress: Progress) -> Iterator[Lane]:
 def _same_slices(lane: Lane, owned: Iterable[Owned]) -> Lane | None:
     """The slices of a lane that are held at its lane epoch; None if there are none."""
     parts = [p for o in owned for p in o.offsets if lane.epoch == o.epoch]
-    both = tuple(x for r in lane.offsets for p in parts if (x := r.intersection(p)))
+    both = tuple(part for r in lane.offsets for p in parts if (part := r.intersection(p)))
     return Lane(lane.hashes, lane.epoch, both[0].start, both) if both else None
 
 
@@ -123,9 +115,12 @@ def completed(offset: StreamOffset) -> Facts:
     Without order, a slice proves nothing of the offsets before it.
     """
     if not offset.by_key:
-        return {tp: tuple(Fact(x.hashes, 0, x.epoch, x.offsets) for x in rows) for tp, rows in offset.rows.items()}
+        return {
+            tp: tuple(Fact(row.hashes, 0, row.epoch, row.offsets) for row in rows) for tp, rows in offset.rows.items()
+        }
     done = {
-        tp: HashMap((x.hashes, (*_done(x), x.epoch)) for x in lanes).coalesced() for tp, lanes in offset.rows.items()
+        tp: HashMap((row.hashes, (*_done(row), row.epoch)) for row in lanes).coalesced()
+        for tp, lanes in offset.rows.items()
     }
     return {tp: tuple(Fact(h, at, epoch, more) for h, (at, more, epoch) in of_tp) for tp, of_tp in done.items()}
 
@@ -147,7 +142,7 @@ def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
         yield from (Fact(h, position, offsets=offsets) for h in seen)
         yield from (Fact(h, lane.position) for h in missing(lane.hashes, seen))
 
-    return {tp: tuple(sorted(f for x in rows for f in facts(tp, x))) for tp, rows in offset.rows.items()}
+    return {tp: tuple(sorted(f for row in rows for f in facts(tp, row))) for tp, rows in offset.rows.items()}
 
 
 def lane_ranges(lanes: Sequence[Lane | Row]) -> tuple[Owned, ...]:
@@ -185,7 +180,7 @@ def facts_within(facts: Facts, ranges: Facts) -> Facts:
 
 def facts_below(facts: Facts, extents: Extents) -> Facts:
     """The facts as far as the log has their records: below the ends of `extents` (rule: leader-epoch-facts)."""
-    below = {tp: tuple(_below(f, x.end) for f in facts[tp]) for tp, x in extents.items() if tp in facts}
+    below = {tp: tuple(_below(f, extent.end) for f in facts[tp]) for tp, extent in extents.items() if tp in facts}
     return {**facts, **below}
 
 

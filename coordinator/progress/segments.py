@@ -8,14 +8,14 @@
 Progress only grows. Additions may be repeated, in any order. All are values: operations return a new `Progress`.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain
 from typing import Self
 
 from coordinator.errors import StateFormatError
+from coordinator.values.hash_map import HashMap, missing, overlap, touching
 from coordinator.values.ranges import (
     OFFSET_MAX,
     WHOLE,
@@ -96,9 +96,8 @@ class Progress:
     segments: tuple[Segment, ...]
 
     def __post_init__(self) -> None:
-        for left, right in pairwise(self.segments):
-            if left.hashes.hi >= right.hashes.lo:
-                raise StateFormatError(f"segments {left.hashes} and {right.hashes} overlap or are out of order")
+        if wrong := overlap(s.hashes for s in self.segments):
+            raise StateFormatError(f"segments {wrong[0]} and {wrong[1]} overlap or are out of order")
 
     @property
     def stable(self) -> int:
@@ -108,28 +107,18 @@ class Progress:
     @property
     def tiles(self) -> bool:
         """Whether the segments cover the whole hash space without a hole."""
-        bounds = [-1, *(b for s in self.segments for b in (s.hashes.lo, s.hashes.hi)), WHOLE.hi + 1]
-        return all(end + 1 == start for end, start in zip(bounds[::2], bounds[1::2], strict=True))
-
-    def cut(self, bounds: Iterable[int]) -> Self:
-        """The same state in finer segments; each bound becomes the first hash of a segment."""
-        wanted = sorted({*bounds})
-        return type(self)(tuple(s.within(h) for s in self.segments for h in s.hashes.cut(_inside(s.hashes, wanted))))
+        return not missing(WHOLE, (s.hashes for s in self.segments))
 
     def within(self, hashes: HashRange) -> Self:
         """The part of the state that lies in `hashes`."""
-        parts = ((s, s.hashes.intersection(hashes)) for s in self.segments)
+        parts = ((s, s.hashes.intersection(hashes)) for s in touching(self.segments, hashes))
         return type(self)(tuple(s.within(h) for s, h in parts if h))
 
-    def add_all(self, done: Mapping[HashRange, Iterable[OffsetRange]]) -> Self:
+    def add_all(self, done: Iterable[tuple[HashRange, Offsets]]) -> Self:
         """This progress with all of `done` done as well. Segments are cut at both ends of each hash range."""
-        known = {s.hashes.lo for s in self.segments}
-        segments = self.cut({bound for h in done for bound in (h.lo, h.hi + 1)} - known).segments
-        firsts, offsets = [s.hashes.lo for s in segments], [list[OffsetRange]() for _ in segments]
-        for hashes, ranges in done.items():
-            for of_segment in offsets[bisect_left(firsts, hashes.lo) : bisect_right(firsts, hashes.hi)]:
-                of_segment.extend(ranges)
-        return type(self)(tuple(s.add(x) if x else s for s, x in zip(segments, offsets, strict=True)))
+        stacked = HashMap.stacked(done)
+        parts = ((s.within(h), sets) for s in self.segments for h, sets in stacked.filled(s.hashes, ()))
+        return type(self)(tuple(s.add(chain(*sets)) if sets else s for s, sets in parts))
 
     @classmethod
     def parse(cls, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
@@ -138,7 +127,7 @@ class Progress:
         Raises `StateFormatError` for anything else.
         """
         progress = cls(tuple(sorted(_segments(positions), key=lambda s: s.hashes)))
-        return progress.add_all(commits_of(ics)) if ics else progress
+        return progress.add_all(commits_of(ics).items()) if ics else progress
 
     @classmethod
     def parse_whole(cls, where: object, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
@@ -149,15 +138,14 @@ class Progress:
         progress = cls.parse(positions)
         if progress.segments and not progress.tiles:
             raise StateFormatError(f"the segments of {where} leave holes, whose records would count as done")
-        return progress.add_all(sound_commits_of(ics)) if ics else progress
+        return progress.add_all(sound_commits_of(ics).items()) if ics else progress
 
 
 def commits_of(ics: Mapping[str, str]) -> dict[HashRange, Offsets]:
     """The individual commits of a text of Redis. Their hash ranges do not overlap, or `StateFormatError`."""
     done = {HashRange.parse(hashes): offsets_of(text) for hashes, text in ics.items()}
-    for left, right in pairwise(sorted(done)):
-        if left.hi >= right.lo:
-            raise StateFormatError(f"individual commits of {left} and {right} overlap")
+    if wrong := overlap(sorted(done)):
+        raise StateFormatError(f"individual commits of {wrong[0]} and {wrong[1]} overlap")
     return done
 
 
@@ -178,8 +166,3 @@ def _segments(positions: Mapping[str, str]) -> Iterable[Segment]:
         if not is_number(position):
             raise StateFormatError(f"position {position!r} of {hashes!r} is not an offset")
         yield Segment(HashRange.parse(hashes), int(position))
-
-
-def _inside(hashes: HashRange, bounds: Sequence[int]) -> Sequence[int]:
-    """Those of ascending `bounds` that cut `hashes`."""
-    return bounds[bisect_right(bounds, hashes.lo) : bisect_right(bounds, hashes.hi)]

@@ -11,6 +11,9 @@ from coordinator.values.subscription import TopicPartition
 
 _BEGUN = re.compile(rf"(\S+) ({NUMBER}) (\S+) ({NUMBER})-({NUMBER})(?: one)?")
 
+LaneId = tuple[TopicPartition, HashRange]
+"""The name of a lane in one batch."""
+
 
 class Slice(NamedTuple):
     """A rectangle [start, until) x [lo, hi] on the plane of one topic-partition; there are very many of them."""
@@ -20,7 +23,7 @@ class Slice(NamedTuple):
     offsets: OffsetRange
 
     @property
-    def lane(self) -> tuple[TopicPartition, HashRange]:
+    def lane(self) -> LaneId:
         """Its lane. A lane that leaves out done offsets has several slices."""
         return self[:2]
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 from coordinator.errors import CheckpointMismatchError, StateFormatError
 from coordinator.progress.slices import Slice
 from coordinator.values import identifiers
-from coordinator.values.hash_map import HashMap
+from coordinator.values.hash_map import HashMap, overlap
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
 
@@ -278,9 +278,8 @@ def _by_topic(epochs: Mapping[TopicPartition, int]) -> Json:
 
 def _lanes(texts: Mapping[str, str]) -> tuple[Lane, ...]:
     lanes = tuple(sorted(Lane.parse(hashes, text) for hashes, text in texts.items()))
-    for left, right in pairwise(lanes):
-        if left.hashes.hi >= right.hashes.lo:
-            raise StateFormatError(f"lanes {left.hashes} and {right.hashes} overlap")
+    if wrong := overlap(lane.hashes for lane in lanes):
+        raise StateFormatError(f"lanes {wrong[0]} and {wrong[1]} overlap")
     return lanes
 
 

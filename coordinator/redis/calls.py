@@ -11,7 +11,7 @@ from coordinator.assignment.assignment_text import Ranges, event_text
 from coordinator.assignment.settings import LONGEST_DELAY_MS, GroupSettings
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GROUPS, GroupKeys
-from coordinator.redis.replies import NO_MEMBER, Answer, Caller, Seen
+from coordinator.redis.replies import NO_MEMBER, Answer, Caller, SeenState
 from coordinator.redis.script_texts import flat
 from coordinator.redis.verb import Reply, Verb, nothing, verb
 from coordinator.values.subscription import TopicPartition
@@ -113,4 +113,4 @@ class ScriptCalls:
 
 def answer(reply: Reply, value: T) -> Answer[T]:
     """The value of a reply, with the state that it came from."""
-    return Answer(Seen(reply["nonce"], int(reply["seq"]), reply["founding"]), value)
+    return Answer(SeenState(reply["nonce"], int(reply["seq"]), reply["founding"]), value)

@@ -16,6 +16,7 @@ from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.replies import Caller
 from coordinator.redis.script_texts import owned_of, owned_text
 from coordinator.redis.verb import Reply, sound, verb
+from coordinator.values.hash_map import HashMap
 from coordinator.values.identifiers import LANE_EPOCH
 from coordinator.values.ranges import HashRange, OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
@@ -42,7 +43,7 @@ class Standing:
     @classmethod
     def of_batch(cls, caller: Caller, end: StreamOffset) -> Self:
         """The standing of a member in the batch that ends at `end`."""
-        lanes = {tp: tuple(Owned(x.hashes, x.epoch) for x in of_tp) for tp, of_tp in end.lanes.items()}
+        lanes = {tp: tuple(Owned(lane.hashes, lane.epoch) for lane in of_tp) for tp, of_tp in end.lanes.items()}
         reads = {tp: tuple((row.hashes, row.until) for row in rows) for tp, rows in end.rows.items()}
         return cls(caller, end.reset, end.topic_ids, lanes, reads, end.digest)
 
@@ -56,12 +57,14 @@ class Standing:
         """How far the batch reads any of these lanes of the partition, as reserve.lua reads it."""
         if self.reads is None:
             return _LOG_END
-        ends = (until for read, until in self.reads.get(tp, ()) if any(x.hashes.intersection(read) for x in lanes))
+        ends = (
+            until for read, until in self.reads.get(tp, ()) if any(lane.hashes.intersection(read) for lane in lanes)
+        )
         return str(max(ends, default=0))
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CommitOutcome:
     """The result of a commit."""
 
     word: str  # COMMITTED, NOT_ALLOWED, TOO_OLD, FULL, NOT_OWNED, BEYOND
@@ -73,7 +76,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ReservedTurn:
     """Whether it is the turn of the reserved offsets."""
 
     stable: int
@@ -108,9 +111,9 @@ class CommittedOffsets:
     ranges: tuple[CommittedRange, ...]
 
 
-def _outcome(reply: Reply) -> Outcome:
+def _outcome(reply: Reply) -> CommitOutcome:
     stable, held, repeated, reach = (int(reply[name]) for name in ("stable", "held", "repeated", "reach"))
-    return Outcome(reply["outcome"], stable, held, repeated, owned_of(reply["refused"]), reach)
+    return CommitOutcome(reply["outcome"], stable, held, repeated, owned_of(reply["refused"]), reach)
 
 
 _COMMIT_RANGES = verb(
@@ -123,7 +126,7 @@ _RESERVE = verb(
     "reserve",
     "meta member reserved owners segments ics log_end=end",
     "partition worker offsets state lease_ms lanes reach",
-    lambda reply: Turn(int(reply["stable"]), reply["turn"], reply["who"]),
+    lambda reply: ReservedTurn(int(reply["stable"]), reply["turn"], reply["who"]),
 )
 
 
@@ -195,24 +198,18 @@ class CommitVerbs:
             )
         in_force = f"{meta.get('nonce')}."
         owned = {HashRange.parse(h): value.split(" ")[-1] for h, value in owners.items() if value.startswith(in_force)}
-        progress = Progress.parse_whole(tp, positions, ics).cut(bound for h in owned for bound in (h.lo, h.hi + 1))
-        return CommittedOffsets(
-            progress.stable,
-            tuple(
-                CommittedRange(
-                    s.hashes,
-                    s.position,
-                    s.ics,
-                    next((member for h, member in owned.items() if s.hashes.lo in h), ""),
-                )
-                for s in progress.segments
-            ),
+        members, progress = HashMap(sorted(owned.items())), Progress.parse_whole(tp, positions, ics)
+        ranges = (
+            CommittedRange(hashes, s.position, s.ics, member)
+            for s in progress.segments
+            for hashes, member in members.filled(s.hashes, "")
         )
+        return CommittedOffsets(progress.stable, tuple(ranges))
 
     @sound
     def commit_ranges(
         self, standing: Standing, tp: TopicPartition, lanes: Sequence[Owned], offsets: Offsets, most: int
-    ) -> Outcome:
+    ) -> CommitOutcome:
         """Commit `offsets` in those lanes. The partition may hold `most` individual commits."""
         outcome = self._calls.run(
             _COMMIT_RANGES,
@@ -228,13 +225,15 @@ class CommitVerbs:
             reads=standing.reads_of(tp),
             batch=standing.batch,
         )
-        unreported = [x.hashes for x in outcome.refused if (tp, x) not in self._fenced]
-        self._fenced |= {(tp, x) for x in outcome.refused}
+        unreported = [lane.hashes for lane in outcome.refused if (tp, lane) not in self._fenced]
+        self._fenced |= {(tp, lane) for lane in outcome.refused}
         self._calls.fence("an individual commit", standing.caller, {tp: tuple(unreported)} if unreported else {})
         return outcome
 
     @sound
-    def reserve(self, standing: Standing, tp: TopicPartition, wanted: Reservation, state: str, lease_ms: int) -> Turn:
+    def reserve(
+        self, standing: Standing, tp: TopicPartition, wanted: Reservation, state: str, lease_ms: int
+    ) -> ReservedTurn:
         """Make, renew or end a reservation. The answer is the turn, or the worker in the way."""
         return self._calls.run(
             _RESERVE,

@@ -10,7 +10,7 @@ import redis
 from redis.credentials import CredentialProvider
 
 from coordinator.errors import InvalidOptionError
-from coordinator.values.user_class import FAILURES, error_text, made
+from coordinator.values.user_class import FAILURES, error_text, instance
 
 ARGUMENT = "credential_provider"
 
@@ -36,7 +36,7 @@ def provider(url: str) -> CredentialProvider | None:
     name = dict(parse_qsl(urlsplit(url).query)).get(ARGUMENT)
     if name is None:
         return None
-    found = made(ARGUMENT, name)
+    found = instance(ARGUMENT, name)
     if not callable(getattr(found, "get_credentials", None)):
         raise InvalidOptionError(
             f"the {ARGUMENT} {name} of redis.url has no get_credentials()",

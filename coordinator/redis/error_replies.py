@@ -18,7 +18,7 @@ COMMANDS = "allow the commands and keys of conf/redis.acl"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReplyKind:
     """One kind of reply. `what` follows the words "the Redis at URL"."""
 
     reply: str  # pattern of its beginning; `ERR ` is left out
@@ -29,88 +29,88 @@ class Row:
 
 ROWS = (
     # -- a failover, a start, a move: over within seconds
-    Row(
+    ReplyKind(
         "READONLY ",
         RedisNotReadyError,
         "takes no writes: it is a replica",
         "if this is a failover, wait for its end; otherwise let redis.url name the primary",
     ),
-    Row(
+    ReplyKind(
         "LOADING ",
         RedisNotReadyError,
         "has started, and still loads its data",
         "wait for the end of its start: INFO persistence shows loading_eta_seconds",
     ),
-    Row(
+    ReplyKind(
         "MASTERDOWN ",
         RedisNotReadyError,
         "is a replica that has lost its primary",
         "start the primary, or let redis.url name it",
     ),
-    Row(
+    ReplyKind(
         "CLUSTERDOWN |SlotNotCovered|Slot .* not covered",
         RedisNotReadyError,
         "is a cluster that has no node for some of its hash slots",
         "start the nodes that are down, or let replicas take over: CLUSTER INFO and CLUSTER NODES show them",
     ),
-    Row(
+    ReplyKind(
         "TRYAGAIN ",
         RedisNotReadyError,
         "moves a hash slot of our keys to another node",
         "wait for the end of that move, or end it: CLUSTER NODES shows it",
     ),
-    Row(
+    ReplyKind(
         "UNBLOCKED ",
         RedisNotReadyError,
         "has ended a read that waited, as in a failover",
         "if this is a failover, wait for its end",
     ),
-    Row(
+    ReplyKind(
         "NOSCRIPT ",
         RedisNotReadyError,
         "does not know a script that it was just given",
         "let redis.url name one server, or one cluster with cluster=true: behind this address are several",
     ),
     # -- a want of the server: over once somebody has seen to it
-    Row(
+    ReplyKind(
         "OOM ",
         RedisNotReadyError,
         "takes no writes: its memory is full",
         "raise its maxmemory, or delete keys that are not coop-kafka's: INFO memory shows used_memory and maxmemory",
     ),
-    Row(
+    ReplyKind(
         "MISCONF ",
         RedisNotReadyError,
         "takes no writes: it cannot save its data",
         "free its disk, or make its folder writable: its log names the cause, CONFIG GET dir the folder, and INFO "
         "persistence the last result",
     ),
-    Row(
+    ReplyKind(
         "NOREPLICAS ",
         RedisNotReadyError,
         "takes no writes: it has too few replicas",
         "start its replicas, or lower min-replicas-to-write: INFO replication shows those that it has",
     ),
-    Row(
+    ReplyKind(
         "BUSY ",
         RedisNotReadyError,
         "runs a long script or module command, and takes no calls",
         "wait for its end, or end it with SCRIPT KILL or FUNCTION KILL: the scripts of coop-kafka take milliseconds",
     ),
-    Row(
+    ReplyKind(
         "max number of clients",
         RedisNotReadyError,
         "takes no connection: it has as many clients as maxclients allows",
         "raise its maxclients, or stop clients: CLIENT LIST shows them",
     ),
-    Row(
+    ReplyKind(
         "problem with LDAP service",
         RedisNotReadyError,
         "cannot ask its LDAP service for our user",
         "start that LDAP service, or use a user of the server's own",
     ),
     # -- rights
-    Row(
+    ReplyKind(
         "NOAUTH |WRONGPASS |NOPERM |DENIED |ACL failure|The user executing the script can't |invalid password"
         "|operation not permitted|(?i:wrong number of arguments for 'auth' command)|AUTH <password> called without"
         "|Client sent AUTH",
@@ -120,44 +120,44 @@ ROWS = (
         f", and {COMMANDS}; backup, restore, delete: as coop-kafka-operator",
     ),
     # -- the wrong kind of server
-    Row(
+    ReplyKind(
         "unknown (sub)?command",
         RedisConfigurationError,
         "lacks a command: it is too old, or the command has another name there",
         f"use Valkey, or Redis 6.2 or newer, and {COMMANDS}",
     ),
-    Row(
+    ReplyKind(
         "MOVED |ASK ",
         RedisConfigurationError,
         "is one node of a cluster, and other nodes hold some of our keys",
         "add ?cluster=true to redis.url",
     ),
-    Row(
+    ReplyKind(
         "CROSSSLOT ",
         RedisConfigurationError,
         "is a proxy that does not know that keys with one {name} belong together",
         "let redis.url name the cluster itself, with ?cluster=true",
     ),
-    Row(
+    ReplyKind(
         ".*Cluster mode is not enabled|This instance has cluster support disabled",
         RedisConfigurationError,
         "is not a cluster",
         "leave cluster=true out of redis.url",
     ),
-    Row(
+    ReplyKind(
         "(DB index|invalid DB index|SELECT is not allowed)",
         RedisConfigurationError,
         "has no database of that number",
         "name another one in redis.url, below the server's setting databases: redis://host:port/0",
     ),
-    Row(
+    ReplyKind(
         "(?i:protocol error)|NOPROTO ",
         RedisConfigurationError,
         "does not speak the protocol of Redis, or another version of it",
         "correct host and port of redis.url: another service listens there, or a proxy stands between",
     ),
     # -- replies to commands that we do not send
-    Row(
+    ReplyKind(
         "EXECABORT |BUSYKEY |BUSYGROUP |NOGROUP |NOTBUSY |UNKILLABLE |INPROG |NOGOOD|NOMASTERLINK |IOERR |INVALIDOBJ "
         "|Error (un)?loading the (extension|module)|Error unloading module|no such fieldset",
         StoreError,
@@ -187,7 +187,7 @@ def reply_of(error: BaseException) -> str:
     return f"{code} {said}" if code and not said.startswith(f"{code} ") else said
 
 
-def row_of(error: BaseException) -> tuple[Row, str] | None:
+def row_of(error: BaseException) -> tuple[ReplyKind, str] | None:
     """The row of the reply, and the reply; None for an error that is no reply, and for an error of our own scripts."""
     for said in map(reply_of, _replies(error)):
         for row in ROWS:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from coordinator.redis.client import RedisClient
-from coordinator.redis.group_state import Event
+from coordinator.redis.group_state import GroupEvent
 from coordinator.redis.keys import GroupKeys
 
 WAIT_MS = 500
@@ -13,7 +13,7 @@ AT_ONCE = 500
 """The most entries of one answer."""
 
 
-def last_events(client: RedisClient, group: str, count: int) -> list[Event]:
+def last_events(client: RedisClient, group: str, count: int) -> list[GroupEvent]:
     """The latest `count` events, the oldest first."""
     if not count:
         return []
@@ -22,7 +22,7 @@ def last_events(client: RedisClient, group: str, count: int) -> list[Event]:
     return [_event(at, fields) for at, fields in reversed(found)]
 
 
-def follow(client: RedisClient, group: str, after: str) -> Iterator[list[Event]]:
+def follow(client: RedisClient, group: str, after: str) -> Iterator[list[GroupEvent]]:
     """Yield the events after that id (`$`: after now), for ever. No list is empty."""
     key = GroupKeys(group).events
     if after == "$":
@@ -37,7 +37,7 @@ def follow(client: RedisClient, group: str, after: str) -> Iterator[list[Event]]
             yield [_event(at, fields) for at, fields in entries]
 
 
-def _event(at: str, fields: Mapping[str, str]) -> Event:
-    return Event(
+def _event(at: str, fields: Mapping[str, str]) -> GroupEvent:
+    return GroupEvent(
         at, fields.get("event", "?"), fields.get("member", ""), fields.get("why", ""), fields.get("ranges", "")
     )

@@ -75,7 +75,7 @@ class KnownTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class GroupEvent:
     """One entry of the events stream."""
 
     id: str  # Redis' own, `<ms since 1970>-<number>`

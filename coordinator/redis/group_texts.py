@@ -25,7 +25,7 @@ from coordinator.values.identifiers import LANE_EPOCH
 from coordinator.values.ranges import HashRange, OffsetRange, is_number
 from coordinator.values.subscription import TopicPartition
 
-Hashes = Mapping[str, Mapping[str, str]]
+RedisHashes = Mapping[str, Mapping[str, str]]
 """Fields and values of each hash, by the part of its key after the group; an empty hash may be missing."""
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ _NONCE = re.compile("[0-9a-fA-F]+")
 _OWNER = re.compile(rf"({LANE_EPOCH.pattern}) (\S+)")
 
 
-def state_of(hashes: Hashes) -> GroupState:
+def state_of(hashes: RedisHashes) -> GroupState:
     """The state in these hashes, without members and their leases; `StateFormatError` if it is damaged."""
     topics = read(hashes, "topics", lambda texts: {t: KnownTopic.parse(t, text) for t, text in texts.items()})
     stable, ends = _offsets("stable", offsets_at, topics, hashes), _offsets("end", ends_at, topics, hashes)
@@ -77,7 +77,7 @@ def state_of(hashes: Hashes) -> GroupState:
     )
 
 
-def read(hashes: Hashes, name: str, parse: Callable[[Mapping[str, str]], T]) -> T:
+def read(hashes: RedisHashes, name: str, parse: Callable[[Mapping[str, str]], T]) -> T:
     """The parsed value of one of the hashes; an error names it."""
     try:
         return parse(hashes.get(name, {}))
@@ -141,7 +141,7 @@ def _offsets(
     kind: str,
     parse: Callable[[str, Mapping[str, str]], Mapping[TopicPartition, int]],
     topics: Iterable[str],
-    hashes: Hashes,
+    hashes: RedisHashes,
 ) -> dict[TopicPartition, int]:
     of_topics = (read(hashes, f"{kind}:{topic}", partial(parse, topic)) for topic in topics)
     return {tp: offset for of_topic in of_topics for tp, offset in of_topic.items()}

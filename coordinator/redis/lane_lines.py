@@ -27,6 +27,11 @@ class CostKind(StrEnum):
     UNKNOWN = "unknown"
 
 
+def behind_s(lag_s: int | None, at_least: bool) -> str:
+    """An age as text: `12`, `>12` or `-`."""
+    return "-" if lag_s is None else f"{'>' if at_least else ''}{lag_s}"
+
+
 @dataclass(frozen=True, slots=True)
 class LaneLine:
     """One lane as its member planned it last."""
@@ -54,11 +59,6 @@ class LaneLine:
         return self.why != NOTHING
 
     @property
-    def behind_s(self) -> str:
-        """`lag_s` as text: `12`, `>12` or `-`."""
-        return "-" if self.lag_s is None else f"{'>' if self.lag_at_least else ''}{self.lag_s}"
-
-    @property
     def drain_s(self) -> int | None:
         """Seconds until its lag is read at the rate of its last batch, if no record comes; None without a rate."""
         if not self.lag:
@@ -66,7 +66,7 @@ class LaneLine:
         return ceil(self.lag / self.rate) if self.rate else None
 
     def __str__(self) -> str:
-        behind = f"position={self.position} lag={self.lag} lag_s={self.behind_s}"
+        behind = f"position={self.position} lag={self.lag} lag_s={behind_s(self.lag_s, self.lag_at_least)}"
         measured = f"rate={self.rate:.1f} record_ms={self.record_ms:.3g} cost={self.cost}"
         return f"{self.name} {behind} {measured} quota={self.quota} why={self.why}"
 
@@ -128,7 +128,17 @@ class LaneReport:
 def interesting(lanes: Iterable[LaneLine]) -> list[LaneLine]:
     """The lanes in the order of an operator's interest: parked, on trial, limited, then by lag."""
     order = {PARKED: 0, TRIED: 1}
-    return sorted(lanes, key=lambda x: (order.get(x.why, 2), not x.limited, -(x.lag_s or 0), -x.lag, x.tp, x.hashes))
+    return sorted(
+        lanes,
+        key=lambda lane: (
+            order.get(lane.why, 2),
+            not lane.limited,
+            -(lane.lag_s or 0),
+            -lane.lag,
+            lane.tp,
+            lane.hashes,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.replies import LATER, NO_RANGES, Admitted, Answer, Caller, Joining, Leaving, Look
 from coordinator.redis.script_texts import flat, pairs, ranges_text
 from coordinator.redis.verb import Reply, nothing, number, sound, truth, verb
-from coordinator.values.log import Offsets
-from coordinator.values.subscription import TopicPartition
+from coordinator.values.subscription import OffsetByPartition, TopicPartition
 
 if TYPE_CHECKING:
     from coordinator.redis.calls import ScriptCalls
@@ -195,7 +194,7 @@ class RedisMembers:
             partitions=unconfirmed,
         )
 
-    def finish(self, caller: Caller, targets: Offsets, pinned: Ranges = NO_RANGES) -> Answer[bool]:
+    def finish(self, caller: Caller, targets: OffsetByPartition, pinned: Ranges = NO_RANGES) -> Answer[bool]:
         """AvailableNow: whether every hash of every partition is at its target, or parked at its position.
 
         Of the partitions in `pinned`, only these hashes count.
@@ -221,7 +220,9 @@ class RedisMembers:
 def _targets(text: str) -> dict[TopicPartition, int]:
     """The targets of "topic partition offset;...". The highest counts if a partition occurs twice."""
     try:
-        found = ((TopicPartition(t, int(p)), int(o)) for t, p, o in (x.split() for x in text.split(";") if x))
+        found = (
+            (TopicPartition(t, int(p)), int(o)) for t, p, o in (entry.split() for entry in text.split(";") if entry)
+        )
         return dict(sorted(found))
     except ValueError:
         raise StateFormatError(

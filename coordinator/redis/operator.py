@@ -144,7 +144,7 @@ class OperatorVerbs:
             _RESTORE,
             why=why,
             kept_ms=str(KEPT_MS),
-            hashes=[flat(of_one) for of_one in hashes.values()],
+            hashes=[flat(fields) for fields in hashes.values()],
             others=[name for name in self.names() if name not in (k.meta, k.leases, k.events)],
             copied=[k.prefix + name for name in hashes],
         )

@@ -90,7 +90,7 @@ def known_topics(texts: Sequence[str]) -> dict[str, KnownTopic]:
 
 def facts_of(text: str) -> tuple[Fact, ...]:
     """The facts of a text."""
-    return tuple(Fact.parse(*x.split()) for x in text.split(";") if x)
+    return tuple(Fact.parse(*fact.split()) for fact in text.split(";") if fact)
 
 
 def topic_ids(offset: StreamOffset, partitions: Iterable[TopicPartition]) -> dict[str, str]:

@@ -52,9 +52,8 @@ from coordinator.redis.replies import (
 )
 from coordinator.redis.script_texts import flat, owned_of, owned_text, pairs
 from coordinator.redis.verb import sound
-from coordinator.values.log import Offsets
 from coordinator.values.ranges import WHOLE, offsets_of
-from coordinator.values.subscription import Topic, TopicPartition
+from coordinator.values.subscription import OffsetByPartition, Topic, TopicPartition
 
 if TYPE_CHECKING:
     from coordinator.redis.calls import ScriptCalls
@@ -80,7 +79,7 @@ class RedisPositions:
         self,
         nonce: str,
         topics: Mapping[str, Topic],
-        positions: Offsets,
+        positions: OffsetByPartition,
         *,
         grace_ms: int = 0,
         founding: str = "",
@@ -120,12 +119,14 @@ class RedisPositions:
         for tp, mine, segments, ics in found:
             ownership[tp] = owned_of(mine)
             whole[tp] = Progress.parse(pairs(segments), pairs(ics))
-            progress[tp] = Progress(tuple(x for o in ownership[tp] for x in whole[tp].within(o.hashes).segments))
+            progress[tp] = Progress(
+                tuple(segment for o in ownership[tp] for segment in whole[tp].within(o.hashes).segments)
+            )
         ids = {topic: known.id for topic, known in known_topics(reply["topics"]).items()}
         return Answer(got.seen, Acquired(int(reply["reset"]), ids, ownership, progress, whole))
 
     @sound
-    def hand_out(self, caller: Caller, ends: Offsets, most: int, size: int) -> Answer[HandedOut]:
+    def hand_out(self, caller: Caller, ends: OffsetByPartition, most: int, size: int) -> Answer[HandedOut]:
         """Take the lowest free offsets below `ends`, at most `most`: those of a group without order (rule: hand-out).
 
         Partitions take turns; each gives at most `size` offsets in a turn. First the caller's own slices become free,
@@ -234,7 +235,10 @@ class RedisPositions:
         )
 
     def recreate(
-        self, topics: Mapping[str, Topic], positions: Offsets, extents: Mapping[TopicPartition, str] = NO_EXTENTS
+        self,
+        topics: Mapping[str, Topic],
+        positions: OffsetByPartition,
+        extents: Mapping[TopicPartition, str] = NO_EXTENTS,
     ) -> None:
         """Write new positions for partitions whose log was replaced or cut. Every lane epoch on them is void.
 
@@ -295,7 +299,7 @@ class RedisPositions:
         found = zip(topics, self.calls.hashes(map(self.calls.keys.epoch, topics)), strict=True)
         return {TopicPartition(t, int(p)): text for t, texts in found for p, text in texts.items()}
 
-    def report_ends(self, ends: Offsets, extents: Mapping[TopicPartition, str], at_ms: int = 0) -> None:
+    def report_ends(self, ends: OffsetByPartition, extents: Mapping[TopicPartition, str], at_ms: int = 0) -> None:
         """Write the log ends, for people and for commits, and `extents`, which are `Extent` texts.
 
         `at_ms`: Redis TIME, not after the caller's look at the topics (rule: growth-order); 0: now.

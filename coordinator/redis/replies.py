@@ -40,7 +40,7 @@ NO_MEMBER = Caller()
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenState:
     """Identity and age of the state that answered. A smaller `seq` later means a loss of state."""
 
     nonce: str
@@ -52,7 +52,7 @@ class Seen:
 class Answer(Generic[T]):
     """The value of a verb that renewed the lease, and the state that it came from."""
 
-    seen: Seen
+    seen: SeenState
     value: T
 
 
@@ -121,10 +121,10 @@ class Admitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinReply:
     """The answer to a join."""
 
-    seen: Seen  # the state of the group
+    seen: SeenState  # the state of the group
     lease_end_ms: int  # of this host's clock
     targets: Mapping[TopicPartition, int]  # AvailableNow's, raised to those of the other members
     joined_at: str = ""

@@ -24,7 +24,7 @@ def owned_text(owned: Iterable[Owned]) -> str:
 
 def owned_of(text: str) -> tuple[Owned, ...]:
     """The ranges of such a text."""
-    return tuple(_owned(*x.split()) for x in text.split(";") if x)
+    return tuple(_owned(*owned.split()) for owned in text.split(";") if owned)
 
 
 def _owned(hashes: str, epoch: str, offsets: str = "") -> Owned:

@@ -8,7 +8,7 @@ from coordinator.errors import RedisNotReadyError, StateFormatError, StoreError,
 from coordinator.errors.quoting import quoted
 from coordinator.redis.client import RedisClient, TextRedis
 from coordinator.redis.group_state import BATCH_BUDGET, LONGEST_BATCH, GroupState
-from coordinator.redis.group_texts import Hashes, checked_meta, key, partitions_of, read, state_of
+from coordinator.redis.group_texts import RedisHashes, checked_meta, key, partitions_of, read, state_of
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.redis.verb import sound
 from coordinator.values.ranges import OFFSET_MAX, is_number
@@ -71,7 +71,7 @@ def of_one_group(error: StoreError) -> bool:
     return type(error) in (StoreError, StateFormatError)
 
 
-def _of_partitions(redis: TextRedis, keys: GroupKeys, hashes: Hashes) -> dict[str, dict[str, str]]:
+def _of_partitions(redis: TextRedis, keys: GroupKeys, hashes: RedisHashes) -> dict[str, dict[str, str]]:
     tps = [tp for topic in hashes["topics"] for tp in read(hashes, f"stable:{topic}", partial(partitions_of, topic))]
     pipeline = redis.pipeline(transaction=False)
     for tp in tps:

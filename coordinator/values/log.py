@@ -5,9 +5,7 @@ from typing import Protocol
 
 from coordinator.values.offset_spec import OffsetSpec
 from coordinator.values.ranges import OffsetRange
-from coordinator.values.subscription import Bounds, Subscription, Topic, TopicPartition
-
-Offsets = Mapping[TopicPartition, int]
+from coordinator.values.subscription import Bounds, OffsetByPartition, Subscription, Topic, TopicPartition
 
 
 class Log(Protocol):
@@ -22,7 +20,7 @@ class Log(Protocol):
         """
 
     def bounds(
-        self, partitions: Iterable[TopicPartition], beginnings: Offsets | None = None
+        self, partitions: Iterable[TopicPartition], beginnings: OffsetByPartition | None = None
     ) -> dict[TopicPartition, Bounds]:
         """Beginning and end of each partition's log, with the leader epoch from the same answer as the end.
 
@@ -30,7 +28,7 @@ class Log(Protocol):
         """
 
     def bounds_now(
-        self, partitions: Iterable[TopicPartition], beginnings: Offsets | None = None
+        self, partitions: Iterable[TopicPartition], beginnings: OffsetByPartition | None = None
     ) -> dict[TopicPartition, Bounds]:
         """The same of the partitions whose leader answers now. Raises once one has not answered for too long."""
 

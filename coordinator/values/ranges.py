@@ -64,6 +64,11 @@ class HashRange(_Closed):
         lo, hi = max(self.lo, other.lo), min(self.hi, other.hi)
         return type(self)(lo, hi) if lo <= hi else None
 
+    @property
+    def edges(self) -> tuple[int, ...]:
+        """Where to cut the hash space, so that these hashes are a piece."""
+        return tuple(first for first in (self.lo, self.hi + 1) if 0 < first <= HASH_MAX)
+
     def cut(self, bounds: Iterable[int]) -> "tuple[HashRange, ...]":
         """The pieces between `bounds`; each bound is the first hash of a piece."""
         return _cut(self, tuple(bounds))

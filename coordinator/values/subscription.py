@@ -26,6 +26,9 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+OffsetByPartition = Mapping[TopicPartition, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Topics:
     """Topics by name (`subscribe`)."""

@@ -46,7 +46,7 @@ def found(noun: str, name: str) -> object:
     return thing
 
 
-def made(noun: str, name: str) -> object:
+def instance(noun: str, name: str) -> object:
     """An instance of that class, made without arguments, or the object if it is no class. `InvalidOptionError`."""
     thing = found(noun, name)
     try:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-OUTPUT = ROOT / "build" / "release"
+OUTPUT = ROOT / "dist"
 TOOLS = ("build>=1.2", "twine>=6.1", "cyclonedx-bom>=7.0")
 OLDEST_MINOR, NEWEST_MINOR = 11, 13
 URLS = ("Documentation", "Issues", "Source")
@@ -176,7 +176,7 @@ def main() -> int:
         description="Checks version, changelog, licence, addresses, wheel, sdist and bill of materials, and installs"
         " both archives on each supported Python of this machine. Uploads nothing.",
     )
-    parser.add_argument("--check", action="store_true", required=True, help="check, and build into build/release")
+    parser.add_argument("--check", action="store_true", required=True, help="check, and build into dist")
     parser.parse_args()
     shutil.rmtree(OUTPUT, ignore_errors=True)
     wrong = 0

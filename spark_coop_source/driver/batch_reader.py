@@ -6,7 +6,7 @@ no group, commits nothing, needs no Redis: a batch is one plan from fixed positi
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from time import monotonic, sleep
@@ -23,7 +23,7 @@ from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.slices import Slice
 from coordinator.values.offset_spec import AtTimestamp, NoMatch
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.values.subscription import Assigned, Bounds, Subscription, TopicPartition
+from coordinator.values.subscription import Assigned, Bounds, OffsetByPartition, Subscription, TopicPartition
 from spark_coop_source.driver.pushed_filters import NOTHING, Pushed, pushed
 from spark_coop_source.driver.tasks import input_partitions
 from spark_coop_source.driver.wiring import check_dead_letters, cutting, kafka_log
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OffsetByPartition = Mapping[TopicPartition, int]
 LOOK_S = 1.0
 """The time between two looks at a log that ends before a wanted offset."""
 

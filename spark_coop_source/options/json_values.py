@@ -8,9 +8,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 from coordinator.errors.quoting import VALUE, bounded
+from coordinator.values.hash_map import overlap
 from coordinator.values.offset_spec import EARLIEST, AtOffsets, Earliest, Latest
 from coordinator.values.option_kinds import INT, LONG
 from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
@@ -144,9 +144,9 @@ def _ranges(partition: TopicPartition, value: object) -> tuple[HashRange, ...]:
 def hash_ranges(value: Iterable[object], whose: str = "") -> tuple[HashRange, ...]:
     """The key ranges of a JSON list of [lo,hi], ascending. `whose` names their owner in messages."""
     ranges = sorted(_range(pair) for pair in value)
-    for left, right in pairwise(ranges):
-        if right.lo <= left.hi:
-            raise ValueError(f"[{left.lo},{left.hi}] and [{right.lo},{right.hi}]{whose} overlap")
+    if wrong := overlap(ranges):
+        (lo, hi), (its_lo, its_hi) = wrong
+        raise ValueError(f"[{lo},{hi}] and [{its_lo},{its_hi}]{whose} overlap")
     return tuple(ranges)
 
 

@@ -32,19 +32,20 @@ def tree(kind: type[CoopKafkaError]) -> Iterator[type[CoopKafkaError]]:
         yield from tree(sub)
 
 
+ROWS = {"ReplyKind", "FailureKind"}
 OURS = sorted({k for k in tree(CoopKafkaError) if k.__module__.startswith("coordinator.errors.")}, key=lambda k: k.name)
 RAISED = sorted(raised(CoopKafkaError), key=lambda k: k.name)
 
 
 def raised_in_code() -> set[str]:
-    """The names of all errors that the code constructs, also by a `Row` of the replies of Redis.
+    """The names of all errors that the code constructs, also by a row of the replies of Redis and Kafka.
 
     Some code constructs an error again by `type(error)`.
     """
     names = {kind.__name__ for kind in OURS}
     files = (f for package in ("coordinator", "spark_coop_source") for f in (ROOT / package).rglob("*.py"))
     calls = (n for f in files for n in ast.walk(ast.parse(f.read_text(encoding="utf-8"))) if isinstance(n, ast.Call))
-    made = (n for call in calls for n in (call.func, *(call.args if getattr(call.func, "id", "") == "Row" else ())))
+    made = (n for call in calls for n in (call.func, *(call.args if getattr(call.func, "id", "") in ROWS else ())))
     return {name for n in made if (name := getattr(n, "id", getattr(n, "attr", ""))) in names}
 
 

@@ -62,7 +62,7 @@ def test_an_edit_that_changes_nothing_is_caught_by_nothing(tree: Path) -> None:
 
 def test_a_tree_is_whole_again_after_a_fault(tree: Path) -> None:
     before = (tree / "coordinator/values/hash_map.py").read_text()
-    with broken(tree, fault("lo = c.hi + 1", "lo = 0")):
+    with broken(tree, fault("lo = max(lo, c.hi + 1)", "lo = 0")):
         assert (tree / "coordinator/values/hash_map.py").read_text() != before
     assert (tree / "coordinator/values/hash_map.py").read_text() == before
 

@@ -11,7 +11,7 @@ def starting_at(position: int, hashes: HashRange = WHOLE) -> Progress:
 
 def added(progress: Progress, done: Rectangle) -> Progress:
     """The progress with everything in `done` done as well."""
-    return progress.add_all({done.hashes: (done.offsets,)})
+    return progress.add_all([(done.hashes, (done.offsets,))])
 
 
 def positions_text(progress: Progress) -> dict[str, str]:

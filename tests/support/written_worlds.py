@@ -99,4 +99,4 @@ def turns(world: Script, state: State | None = None, clock: Hands | None = None)
 
 def answered(value: Any, nonce: str = NONCE, seq: int = 9) -> Answer[Any]:
     """An answer of Redis, which renews the lease."""
-    return Answer(replies.Seen(nonce, seq), value)
+    return Answer(replies.SeenState(nonce, seq), value)

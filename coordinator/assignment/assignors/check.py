@@ -5,11 +5,11 @@ partitions only.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from coordinator.assignment.assignors.assignor import Assignment, Subscriber, topic_partitions
 from coordinator.errors import ConsumerRangeFetchNotAcceptedError, InvalidAssignmentError
-from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.values.hash_map import HashMap, missing, overlap
+from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
 
 _REMEDY = "mend the assignor, or choose another one"
@@ -37,7 +37,7 @@ def _check_member(
         raise InvalidAssignmentError(f"{tp} is assigned to {member}, which is not a member", _REMEDY)
     if tp.topic not in subscriber.topics:
         raise InvalidAssignmentError(f"{tp} is assigned to {member}, which does not subscribe to its topic", _REMEDY)
-    if any(a.hi >= b.lo for a, b in pairwise(ranges)):
+    if overlap(ranges):
         raise InvalidAssignmentError(f"the ranges of {member} in {tp} overlap or do not ascend", _REMEDY)
     if ranges and not subscriber.sharing and ranges != (WHOLE,):
         raise ConsumerRangeFetchNotAcceptedError(
@@ -47,14 +47,8 @@ def _check_member(
 
 
 def _check_tiles(tp: TopicPartition, pieces: list[tuple[HashRange, str]]) -> None:
-    lo, owner = 0, ""
-    for hashes, member in pieces:
-        if hashes.lo < lo:
-            raise InvalidAssignmentError(
-                f"{hashes} of {tp} is assigned to {member}, and a part of it to {owner} as well", _REMEDY
-            )
-        if hashes.lo > lo:
-            break
-        lo, owner = hashes.hi + 1, member
-    if lo <= HASH_MAX:
-        raise InvalidAssignmentError(f"no member owns the hashes of {tp} from {lo:016x} on", _REMEDY)
+    for hashes, members in HashMap.stacked(pieces):
+        if len(members) > 1:
+            raise InvalidAssignmentError(f"{hashes} of {tp} is assigned to {' and '.join(members)}", _REMEDY)
+    if free := missing(WHOLE, (hashes for hashes, _ in pieces)):
+        raise InvalidAssignmentError(f"no member owns {free[0]} of {tp}", _REMEDY)

@@ -36,7 +36,7 @@ class RackAware:
         alone = Grouped().assign(members, partitions, previous)
         wish = _wish(members, _led_by_mates(self.racks, members, partitions), previous)
         near = Grouped().assign(members, partitions, wish)
-        return max(alone, near, key=lambda made: hashes_at_home(made, members, self.racks))
+        return max(alone, near, key=lambda assignment: hashes_at_home(assignment, members, self.racks))
 
 
 def rack_of(member: Subscriber) -> str:
@@ -80,9 +80,9 @@ def _wish(members: Sequence[Subscriber], numbers: _Numbers, previous: Assignment
         counts[number.topic] = max(counts.get(number.topic, 0), number.partition + 1)
     mates = [replace(m, topics=frozenset(_at_home(m)) & counts.keys()) for m in members]
     before = {m: {numbers[tp]: r for tp, r in owned.items() if tp in numbers} for m, owned in previous.items()}
-    made, partition_of = Grouped().assign(mates, counts, before), {number: tp for tp, number in numbers.items()}
+    assigned, partition_of = Grouped().assign(mates, counts, before), {number: tp for tp, number in numbers.items()}
     wish = {m: {tp: r for tp, r in owned.items() if tp not in numbers} for m, owned in previous.items()}
-    for member, owned in made.items():
+    for member, owned in assigned.items():
         wish.setdefault(member, {}).update({partition_of[number]: r for number, r in owned.items()})
     return wish
 

@@ -13,7 +13,7 @@ from coordinator.assignment.assignors.rack_aware import RackAware
 from coordinator.assignment.assignors.reverse import Range, RoundRobin
 from coordinator.errors import InvalidOptionError
 from coordinator.errors.quoting import quoted
-from coordinator.values.user_class import FAILURES, error_text, made
+from coordinator.values.user_class import FAILURES, error_text, instance
 
 _OWN: dict[str, Callable[[], Assignor]] = {a.name: a for a in (Grouped, Range, RoundRobin, Copartitioned, RackAware)}
 _NAME_MOST = 100
@@ -28,13 +28,13 @@ def assignors(names: str) -> tuple[Assignor, ...]:
     """The assignors of a list of names, separated by commas, by preference; see `assignor`."""
     if (count := names.count(",") + 1) > MOST:
         raise InvalidOptionError(f"the list has {count} assignors", f"name at most {MOST}")
-    made = tuple(assignor(name.strip()) for name in names.split(","))
-    known = Counter((a.name, a.version) for a in made)
+    assignors = tuple(assignor(name.strip()) for name in names.split(","))
+    known = Counter((a.name, a.version) for a in assignors)
     if twice := [f"{name} {version}" for (name, version), times in known.items() if times > 1]:
         raise InvalidOptionError(
             f"the assignor {twice[0]} is named twice", "name each assignor once; use a different name for each version"
         )
-    return made
+    return assignors
 
 
 def assignor(name: str) -> Assignor:
@@ -50,12 +50,12 @@ def assignor(name: str) -> Assignor:
             f"assignor {quoted(name)} does not exist",
             f"did you mean {near[0]}" if near else f"choose one of {', '.join(NAMES)}, or your own as module:Class",
         )
-    return _checked(name, made("assignor", name))
+    return _checked(name, instance("assignor", name))
 
 
-def _checked(name: str, made: object) -> Assignor:
+def _checked(name: str, assignor: object) -> Assignor:
     try:
-        problem = _problem(made)
+        problem = _problem(assignor)
     except FAILURES as error:
         problem = error_text(error)
     if problem:
@@ -64,12 +64,12 @@ def _checked(name: str, made: object) -> Assignor:
             f"it needs a name (1 to {_NAME_MOST} characters, no space, comma or control character), a version (a whole "
             "number) and a method assign(self, members, partitions, previous)",
         )
-    return made  # type: ignore[return-value]
+    return assignor  # type: ignore[return-value]
 
 
-def _problem(made: object) -> str:
+def _problem(assignor: object) -> str:
     """The problem that is visible before the first assignment; empty if there is none."""
-    name, version, assign = (getattr(made, part, None) for part in ("name", "version", "assign"))
+    name, version, assign = (getattr(assignor, part, None) for part in ("name", "version", "assign"))
     if not (isinstance(name, str) and re.fullmatch(rf"[^\s,]{{1,{_NAME_MOST}}}", name) and name.isprintable()):
         return "its name cannot be used"
     if type(version) is not int or version < 0:

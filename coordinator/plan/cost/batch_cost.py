@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from coordinator.plan.cost.telemetry import KeyCost, SliceCost, dearest
 from coordinator.progress.failing import NO_FAILURES, Failures
-from coordinator.values.ranges import HashRange
+from coordinator.progress.slices import LaneId
 from coordinator.values.subscription import TopicPartition
 
 DROPPED = 0.1
@@ -27,8 +27,6 @@ With 1, lanes of dropped records would make all others look slow. With 0, a batc
 nothing, and almost none would look very dear.
 """
 
-LaneId = tuple[TopicPartition, HashRange]
-
 
 def touch(some: LaneId, other: LaneId) -> bool:
     """Whether two lanes share hashes of a partition."""
@@ -37,7 +35,7 @@ def touch(some: LaneId, other: LaneId) -> bool:
 
 def touches(lane: LaneId, others: Collection[LaneId]) -> bool:
     """Whether a lane shares hashes with one of the others."""
-    return any(touch(x, lane) for x in others)
+    return any(touch(other, lane) for other in others)
 
 
 class Load(NamedTuple):
@@ -83,10 +81,10 @@ def with_dropped(loads: Collection[Load]) -> tuple[Load, ...]:
     A task may fetch for the lanes of other tasks, so its count is not of its own lanes only.
     """
     dropped, plane = Counter[TopicPartition](), Counter[TopicPartition]()
-    for x in loads:
-        dropped[x.lane[0]] += x.cost.filtered if x.cost else 0
-        plane[x.lane[0]] += x.span * x.lane[1].size
-    return tuple(_with(x, dropped[x.lane[0]], plane[x.lane[0]]) for x in loads)
+    for load in loads:
+        dropped[load.lane[0]] += load.cost.filtered if load.cost else 0
+        plane[load.lane[0]] += load.span * load.lane[1].size
+    return tuple(_with(load, dropped[load.lane[0]], plane[load.lane[0]]) for load in loads)
 
 
 def _with(load: Load, dropped: int, plane: int) -> Load:
@@ -110,25 +108,27 @@ class BatchCost:
     @cached_property
     def reported(self) -> tuple[Load, ...]:
         """The lanes whose task reported a cost."""
-        return tuple(x for x in self.loads if x.cost is not None)
+        return tuple(load for load in self.loads if load.cost is not None)
 
     @property
     def reading_ms(self) -> float | None:
         """Time to read a record, beginning and end of reading included; None where it is unknown."""
-        loads = [(x.rows, x.cost.read_ms) for x in self.reported if x.cost is not None and x.cost.finished]
-        rows = sum(of_one for of_one, _ in loads)
+        loads = [
+            (load.rows, load.cost.read_ms) for load in self.reported if load.cost is not None and load.cost.finished
+        ]
+        rows = sum(count for count, _ in loads)
         return sum(ms for _, ms in loads) / rows if rows else None
 
     @property
     def thinned(self) -> float | None:
         """`rows` for each record that was handed over, at least 1; None where it is unknown."""
-        rows = sum(x.rows for x in self.reported)
-        return max(1.0, rows / max(1.0, sum(x.kept for x in self.reported))) if self.reported else None
+        rows = sum(load.rows for load in self.reported)
+        return max(1.0, rows / max(1.0, sum(load.kept for load in self.reported))) if self.reported else None
 
     @property
     def exact(self) -> bool:
         """Whether a task measured the time of the user's function."""
-        return any(x.function_ms for x in self.reported)
+        return any(load.function_ms for load in self.reported)
 
     def slot_ms(self, load: Load, concurrency: int) -> float:
         """The part of its slot's time that the function worked on a lane, if a task works on so many keys at once."""
@@ -174,15 +174,15 @@ class BatchCost:
 
     def expected_ms(self, known_ms: Mapping[LaneId, float], unknown_ms: float) -> float:
         """The expected time of the slowest task, if a record of these lanes takes so long, and others `unknown_ms`."""
-        return self.most(lambda x: x.rows * known_ms.get(x.lane, unknown_ms))
+        return self.most(lambda load: load.rows * known_ms.get(load.lane, unknown_ms))
 
     def rows_beside(self, load: Load) -> float:
         """Records of the other lanes of its task."""
-        return sum(x.rows for x in self.loads if x.task == load.task) - load.rows
+        return sum(other.rows for other in self.loads if other.task == load.task) - load.rows
 
     def of(self, lanes: Collection[LaneId]) -> tuple[Load, ...]:
         """The loads with hashes of these lanes."""
-        return tuple(x for x in self.loads if x.span and touches(x.lane, lanes))
+        return tuple(load for load in self.loads if load.span and touches(load.lane, lanes))
 
 
 @dataclass(frozen=True, slots=True)

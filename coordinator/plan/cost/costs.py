@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 
-from coordinator.plan.cost.batch_cost import BatchCost, LaneId, Load
+from coordinator.plan.cost.batch_cost import BatchCost, Load
 from coordinator.plan.cost.profile import UNKNOWN, Cell, Profile, changed, compacted, one, within
 from coordinator.plan.cost.telemetry import KeyCost
+from coordinator.progress.slices import LaneId
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
 

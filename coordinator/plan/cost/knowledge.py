@@ -11,15 +11,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from coordinator.plan.cost.batch_cost import BatchCost, LaneId, Load, touches
+from coordinator.plan.cost.batch_cost import BatchCost, Load, touches
 from coordinator.plan.cost.costs import SLOW, Costs
 from coordinator.plan.cost.pace import SAFE
 from coordinator.plan.cost.profile import Cell
 from coordinator.plan.cost.quotas import Budget, Quota, Why
 from coordinator.plan.cost.trials import Trials
-from coordinator.plan.joined_topics import Joined, of_unit, shared_by_units
-from coordinator.plan.lane_bounds import Bounds, Piece
-from coordinator.progress.slices import Slice
+from coordinator.plan.joined_topics import JoinedNames, of_unit, shared_by_units
+from coordinator.plan.lane_bounds import LaneBounds, Piece
+from coordinator.progress.slices import LaneId, Slice
 from coordinator.values.subscription import TopicPartition
 
 MINUTE_MS = 60_000
@@ -35,11 +35,11 @@ AHEAD = 1.5
 class Knowledge:
     """The costs of one member's lanes; see the module."""
 
-    def __init__(self, budget: Budget, concurrency: int, joined: Joined = (), *, fixed: bool) -> None:
+    def __init__(self, budget: Budget, concurrency: int, joined: JoinedNames = (), *, fixed: bool) -> None:
         self._budget, self._concurrency, self._joined = budget, concurrency, joined
         self._costs = Costs()
         self.trials = Trials(self._costs, budget.ms, budget.slots, fixed=fixed)
-        self.bounds: Bounds = {}
+        self.bounds: LaneBounds = {}
         """Of the lanes in the last plan, without those of a search."""
         self._changed_ms = -MINUTE_MS
         self._reading_ms = inf  # least time to read a record
@@ -150,6 +150,6 @@ class Knowledge:
         def ms(load: Load) -> float:
             return load.rows * reading_ms + batch.slot_ms(load, self._concurrency)
 
-        self._measured_ms = self._costs.of_most({x.lane[0] for x in batch.reported})
+        self._measured_ms = self._costs.of_most({load.lane[0] for load in batch.reported})
         if batch.warm and not waited:
             self._beside_ms += (max(0.0, batch.work_ms - batch.most(ms)) - self._beside_ms) / 2

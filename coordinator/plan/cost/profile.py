@@ -10,9 +10,9 @@ Guesses for the planner, never facts about positions. Pure values; `costs` updat
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import islice, takewhile
 from typing import Self
 
+from coordinator.values.hash_map import touching
 from coordinator.values.ranges import WHOLE, HashRange
 
 MOST_CELLS = 1_024
@@ -66,9 +66,7 @@ UNKNOWN: Profile = (Cell(WHOLE, 1.0),)
 
 def within(profile: Profile, hashes: HashRange) -> Profile:
     """The cells of `hashes`, cut at its ends."""
-    first = bisect_right(profile, hashes.lo, key=_lowest) - 1
-    near = takewhile(lambda c: c.hashes.lo <= hashes.hi, islice(profile, first, None))
-    return tuple(c.within(h) for c in near if (h := c.hashes.intersection(hashes)))
+    return tuple(c.within(h) for c in touching(profile, hashes) if (h := c.hashes.intersection(hashes)))
 
 
 def _lowest(cell: Cell) -> int:

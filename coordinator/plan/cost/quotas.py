@@ -15,12 +15,13 @@ from enum import StrEnum
 from math import inf, sqrt
 from typing import NamedTuple, TypeVar
 
-from coordinator.plan.cost.batch_cost import LaneId, touches
+from coordinator.plan.cost.batch_cost import touches
 from coordinator.plan.cost.costs import SLOW, most_ms
 from coordinator.plan.cost.pace import SAFE
 from coordinator.plan.cost.profile import Cell
 from coordinator.plan.cost.search import ASIDE, TRIAL, Search
 from coordinator.plan.planning import OwnedRange, level
+from coordinator.progress.slices import LaneId
 from coordinator.values.subscription import TopicPartition
 
 LEAST = 0.35
@@ -193,7 +194,7 @@ Key = TypeVar("Key", bound=Hashable)
 def fair(wants: Mapping[Key, float], total: float) -> dict[Key, float]:
     """A share of the total for each: what it wants, or as much as any other that wants more."""
     shares: dict[Key, float] = {}
-    for i, (key, want) in enumerate(sorted(wants.items(), key=lambda x: x[1])):
+    for i, (key, want) in enumerate(sorted(wants.items(), key=lambda wanted: wanted[1])):
         shares[key] = min(want, total / (len(wants) - i))
         total -= shares[key]
     return shares

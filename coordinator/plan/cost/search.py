@@ -24,7 +24,8 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import NamedTuple
 
-from coordinator.plan.cost.batch_cost import BatchCost, LaneId, Load, touch, touches
+from coordinator.plan.cost.batch_cost import BatchCost, Load, touch, touches
+from coordinator.progress.slices import LaneId
 
 ASIDE = 0.55
 """The part of the budget for every slot during a trial, if no lane is slow ..."""
@@ -51,7 +52,7 @@ ALL_SLOW = 4
 """With this many slow groups and no quick group, all lanes are alike."""
 
 
-class Claim(NamedTuple):
+class CostClaim(NamedTuple):
     """A possible reason of a long batch: each offset of a suspect's task took this many milliseconds ...
 
     ... of which `beside` records of others are not its own.
@@ -62,7 +63,7 @@ class Claim(NamedTuple):
     span: int  # the offsets that it has read in this time
 
     @classmethod
-    def of(cls, batch: BatchCost, load: Load, part: float = 1.0) -> "Claim":
+    def of(cls, batch: BatchCost, load: Load, part: float = 1.0) -> "CostClaim":
         """The claim of a part of a lane's hashes after a long batch."""
         beside = batch.rows_beside(load) + (1 - part) * load.rows
         return cls(batch.work_ms / load.span, beside / load.span, load.span)
@@ -94,7 +95,7 @@ class Search:
     """Groups to try, the next one first, and the claims of their lanes."""
 
     groups: tuple[Suspects, ...] = ()
-    claims: Mapping[LaneId, Claim] = field(default_factory=dict)
+    claims: Mapping[LaneId, CostClaim] = field(default_factory=dict)
     patience: float = PROOF  # the `quick` of a group that clears it
     slow_groups: int = 0
     known: bool = False  # the cost of a healthy record
@@ -102,7 +103,7 @@ class Search:
     found: bool = False  # a slow lane
 
     @classmethod
-    def among(cls, claims: Mapping[LaneId, Claim], patience: float, *, known: bool) -> "Search":
+    def among(cls, claims: Mapping[LaneId, CostClaim], patience: float, *, known: bool) -> "Search":
         """A new search among lanes that were slow together; none among fewer than two.
 
         `known` where the cost of a healthy record is known.
@@ -123,19 +124,23 @@ class Search:
 
     def added_ms(self, lane: LaneId, density: float, rate_ms: float) -> float | None:
         """The time that an offset of a suspect on trial adds, if its claim is right; None for another lane."""
-        suspect = next((x for x in self.trial if touch(x, lane)), None)
+        suspect = next((tried for tried in self.trial if touch(tried, lane)), None)
         return self.claims[suspect].added_ms(density, rate_ms) if suspect else None
 
     def claimed_ms(self, batch: BatchCost, rate_ms: float) -> float:
         """The time that the slowest suspect of the batch adds, if its claim is right."""
         loads = batch.of(self.trial)
-        return max((x.span * (self.added_ms(x.lane, x.rows / x.span, rate_ms) or 0.0) for x in loads), default=0.0)
+        return max(
+            (load.span * (self.added_ms(load.lane, load.rows / load.span, rate_ms) or 0.0) for load in loads),
+            default=0.0,
+        )
 
     def proof(self, batch: BatchCost) -> float:
         """How much of the long batch's offsets each suspect on trial has read in this one, at least."""
         loads = batch.of(self.trial)
         return min(
-            (x.span / c.span for x in loads for lane, c in self.claims.items() if touch(x.lane, lane)), default=0.0
+            (load.span / c.span for load in loads for lane, c in self.claims.items() if touch(load.lane, lane)),
+            default=0.0,
         )
 
     def only(self, busy: Collection[LaneId]) -> "Search":
@@ -143,17 +148,17 @@ class Search:
 
         Without suspects to try, no lane waits either.
         """
-        parts = (replace(g, lanes=tuple(x for x in g.lanes if touches(x, busy))) for g in self.groups)
+        parts = (replace(g, lanes=tuple(lane for lane in g.lanes if touches(lane, busy))) for g in self.groups)
         groups = tuple(g for g in parts if g.lanes)
         return replace(self, groups=groups) if groups else Search()
 
-    def also(self, claims: Mapping[LaneId, Claim]) -> "Search":
+    def also(self, claims: Mapping[LaneId, CostClaim]) -> "Search":
         """The search with more suspects."""
         if not claims:
             return self
         return replace(self, groups=(*self.groups, Suspects(tuple(sorted(claims)))), claims={**self.claims, **claims})
 
-    def halving(self, lane: LaneId, claim: Claim) -> "Search":
+    def halving(self, lane: LaneId, claim: CostClaim) -> "Search":
         """The search with the halves of a lane that was found slow as suspects."""
         tp, hashes = lane
         halves = tuple((tp, h) for h in hashes.cut((hashes.lo + hashes.size // 2,)))
@@ -184,8 +189,8 @@ def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float, n
         return Finding(replace(search, groups=(*rest, group)))
     least_ms = healthy_ms + max(CONTRAST * search.claimed_ms(batch, rate_ms), SAME * healthy_ms) + noise_ms
     long = batch.work_ms >= (least_ms if search.known or search.some_quick else UNSURE * healthy_ms)
-    if long and any(x.rows for x in loads):
-        seen = {x: _claim(search, batch, x) for x in group.lanes}
+    if long and any(load.rows for load in loads):
+        seen = {lane: _claim(search, batch, lane) for lane in group.lanes}
         finding = _slow(replace(search, claims={**search.claims, **seen}), group, rest)
     else:
         group = replace(group, quick=group.quick + search.proof(batch), pace=GROWTH * group.pace)
@@ -193,12 +198,12 @@ def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float, n
     return replace(finding, long=long)
 
 
-def _claim(search: Search, batch: BatchCost, lane: LaneId) -> Claim:
+def _claim(search: Search, batch: BatchCost, lane: LaneId) -> CostClaim:
     """The lower of a suspect's claims, because each is an upper bound."""
     load = max(batch.of((lane,)), key=attrgetter("span"), default=None)
     if load is None:
         return search.claims[lane]
-    return min(search.claims[lane], Claim.of(batch, load))
+    return min(search.claims[lane], CostClaim.of(batch, load))
 
 
 def _quick(search: Search, group: Suspects, rest: tuple[Suspects, ...]) -> Finding:

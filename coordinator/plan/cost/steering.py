@@ -15,7 +15,7 @@ from itertools import groupby
 from math import ceil, inf
 from operator import attrgetter
 
-from coordinator.plan.cost.batch_cost import BatchCost, Ended, LaneId, Load, with_dropped
+from coordinator.plan.cost.batch_cost import BatchCost, Ended, Load, with_dropped
 from coordinator.plan.cost.knowledge import TASK_MS, Knowledge
 from coordinator.plan.cost.quotas import Budget, Quota, ceiling, quotas
 from coordinator.plan.cost.telemetry import SliceCost
@@ -24,7 +24,7 @@ from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges, lane_bou
 from coordinator.plan.poison import trial_of
 from coordinator.progress.end_history import EndHistory
 from coordinator.progress.ends import Ends, slices_to
-from coordinator.progress.slices import Slice
+from coordinator.progress.slices import LaneId, Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.values.clock import Clock
 from coordinator.values.ranges import WHOLE

@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import inf
 
-from coordinator.plan.cost.batch_cost import BatchCost, LaneId, Load, touch, touches
+from coordinator.plan.cost.batch_cost import BatchCost, Load, touch, touches
 from coordinator.plan.cost.costs import SLOW, Costs
 from coordinator.plan.cost.pace import SAFE, START_RECORDS, Pace
 from coordinator.plan.cost.quotas import Quota, Why
-from coordinator.plan.cost.search import GROWTH, PROOF, Claim, Finding, Search, tried
+from coordinator.plan.cost.search import GROWTH, PROOF, CostClaim, Finding, Search, tried
 from coordinator.plan.lane_bounds import FINEST
-from coordinator.values.ranges import HASH_MAX
+from coordinator.progress.slices import LaneId
 from coordinator.values.subscription import TopicPartition
 
 PEACE_MS = 600_000
@@ -106,9 +106,9 @@ class Trials:
 
     def grow(self, batch: BatchCost) -> None:
         """Lanes that started small may read twice as much, until that limits them no more."""
-        most = max((x.span for x in batch.loads), default=0)
+        most = max((load.span for load in batch.loads), default=0)
         for lane, span in tuple(self._small.items()):
-            read = max((x.span for x in batch.of((lane,))), default=0)
+            read = max((load.span for load in batch.of((lane,))), default=0)
             if 2 * read > span:
                 self._small[lane] = GROWTH * max(1, span)
             if read and span > most:
@@ -146,12 +146,12 @@ class Trials:
 
     def _suspect(self, batch: BatchCost, *, known: bool) -> None:
         """Suspect the lanes of a batch, cut finely; lanes that started small before others."""
-        lanes = [x for x in batch.loads if x.rows >= 1]
-        small = [x for x in lanes if touches(x.lane, self._small)]
+        lanes = [load for load in batch.loads if load.rows >= 1]
+        small = [load for load in lanes if touches(load.lane, self._small)]
         if small:
             self._be_patient()
         parts = 1 if self._fixed else -(-PARTS * self._slots // max(1, len(small or lanes)))
-        claims = {lane: claim for x in small or lanes for lane, claim in _claims(batch, x, parts)}
+        claims = {lane: claim for load in small or lanes for lane, claim in _claims(batch, load, parts)}
         self.search = Search.among(claims, self._patience, known=known)
         self._part(claims)
         if not self.search.groups:
@@ -165,7 +165,7 @@ class Trials:
         if finding.long:
             self._doubt(batch, before.trial)
         for lane in finding.quick:
-            self._clear(lane, max((x.span for x in batch.of((lane,))), default=0))
+            self._clear(lane, max((load.span for load in batch.of((lane,))), default=0))
         if finding.even or (finding.quick and not before.some_quick):
             self.pace = self.pace.anew(batch.fullest, batch.work_ms)
         elif not finding.slow and finding.search.groups[:1] != before.groups[:1]:
@@ -181,7 +181,7 @@ class Trials:
     def _find(self, batch: BatchCost, lane: LaneId) -> None:
         """A lane is slow. Its halves are suspects next, unless it may have one key."""
         claim, rate, loads = self.search.claims[lane], self.pace.rate_ms or 0.0, batch.of((lane,))
-        density = max(sum(x.rows for x in loads) / max(x.span for x in loads), 1e-9)
+        density = max(sum(load.rows for load in loads) / max(load.span for load in loads), 1e-9)
         self._costs.put(lane, rate + claim.added_ms(density, rate) / density)
         if not self._fixed and lane[1].size > FINEST:
             self.search = self.search.halving(lane, claim)
@@ -189,18 +189,18 @@ class Trials:
 
     def _doubt(self, batch: BatchCost, trial: Collection[LaneId]) -> None:
         """Lanes that started small may be the slow ones as well: they are suspects again."""
-        doubted = {x: loads[0] for x in self._small if (loads := batch.of((x,))) and not touches(x, trial)}
+        doubted = {lane: loads[0] for lane in self._small if (loads := batch.of((lane,))) and not touches(lane, trial)}
         for lane in doubted:
             del self._small[lane]
-        self.search = self.search.also({lane: Claim.of(batch, load) for lane, load in doubted.items()})
+        self.search = self.search.also({lane: CostClaim.of(batch, load) for lane, load in doubted.items()})
 
     def _reconsider(self, batch: BatchCost, known: Known, *, dear: bool) -> None:
         """A slow lane took no longer than its batch; the slowest as long, if the batch took longer than it should.
 
         One whose records are no longer dear is slow no more.
         """
-        slow = [x for x in batch.loads if x.lane in known and x.rows >= 1]
-        slowest = max(slow, key=lambda x: x.rows * known[x.lane], default=None)
+        slow = [load for load in batch.loads if load.lane in known and load.rows >= 1]
+        slowest = max(slow, key=lambda load: load.rows * known[load.lane], default=None)
         for load in slow:
             before, now = known[load.lane], batch.work_ms / load.rows
             ms = max(now if dear and load is slowest else min(before, now), before / GROWTH)
@@ -216,16 +216,16 @@ class Trials:
 
     def _part(self, lanes: Iterable[LaneId]) -> None:
         for tp, hashes in lanes:
-            self._parts.setdefault(tp, set()).update(b for b in (hashes.lo, hashes.hi + 1) if 0 < b <= HASH_MAX)
+            self._parts.setdefault(tp, set()).update(hashes.edges)
 
 
 def _of(batch: BatchCost, known: Known, trial: Collection[LaneId]) -> Known:
     """The slow lanes of a batch; a suspect on trial counts as healthy."""
-    loads = (x for x in batch.loads if not touches(x.lane, trial))
-    return {x.lane: ms for x in loads for lane, ms in known.items() if touch(x.lane, lane)}
+    loads = (load for load in batch.loads if not touches(load.lane, trial))
+    return {load.lane: ms for load in loads for lane, ms in known.items() if touch(load.lane, lane)}
 
 
-def _claims(batch: BatchCost, load: Load, parts: int) -> Iterable[tuple[LaneId, Claim]]:
+def _claims(batch: BatchCost, load: Load, parts: int) -> Iterable[tuple[LaneId, CostClaim]]:
     (tp, h) = load.lane
     for part in h.cut(h.lo + i * h.size // parts for i in range(1, min(parts, h.size))):
-        yield (tp, part), Claim.of(batch, load, part.size / h.size)
+        yield (tp, part), CostClaim.of(batch, load, part.size / h.size)

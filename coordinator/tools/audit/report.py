@@ -1,7 +1,9 @@
 """The result of an audit: counts of each partition, and the first faults of each kind by offset and batch. Values."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from coordinator.tools.fields import GroupField, Means, PartitionNumber, StableOffset, TopicField
 from coordinator.values.ranges import OffsetRange
 
 MOST_NAMED = 1_000
@@ -14,34 +16,37 @@ LOST, REPEATED, DISORDER = "lost", "repeated", "out of order"
 class Fault:
     """A fault with its place. Offsets are inclusive text: `45-50`, or `45`."""
 
-    kind: str  # lost, repeated, out of order
-    offsets: str
-    batches: tuple[str, ...]  # lost: of the neighbours of its key; repeated: all; out of order: its own
-    why: str
+    kind: Annotated[str, Means("`lost`, `repeated` or `out of order`.", "FAULT")]
+    offsets: Annotated[str, Means("Its offsets, inclusive.", "OFFSETS")]
+    batches: Annotated[tuple[str, ...], Means("Batches of its rows, or of neighbours of its key.", "BATCH")]
+    why: Annotated[str, Means("The reason.", "WHY")]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionAudit:
     """One partition. Counts are of records of Kafka, except `rows`, `ahead` and `gone`: rows of the sink."""
 
-    topic: str
-    partition: int
-    start: int  # the first offset of the audit
-    stable: int  # the group's stable offset
-    until: int  # the audit ends before it: the furthest position, or Kafka's last stable offset if that is lower
-    records: int  # done, and still in Kafka: they must be in the sink
-    rows: int  # from `start` to `until`
-    lost: int
-    repeated: int  # records with more than one row
-    out_of_order: int
-    dead_lettered: int  # not in the sink, and in the dead-letter topic
-    waiting: int  # not done, in gaps above the stable offset
-    parked: int  # of them, those of parked keys and lanes
-    deferred: int  # of them, those of deferred keys
-    ahead: int  # rows of records that are not done: of a batch under way
-    gone: int  # rows whose offset is no record of Kafka: compacted, expired, or of an aborted transaction
-    unordered: str  # why the order is not checked; empty if it is
-    begin: int | None  # if the sink lacks exactly the first records from `start` on, the offset after them
+    topic: TopicField
+    partition: PartitionNumber
+    start: Annotated[int, Means("First offset of the audit.", "START")]
+    stable: StableOffset
+    until: Annotated[int, Means("The audit ends before this offset.")]
+    records: Annotated[int, Means("Records that are done, and still in Kafka.", "RECORDS")]
+    rows: Annotated[int, Means("Rows of the sink in these offsets.", "ROWS")]
+    lost: Annotated[int, Means("Records without a row.", "LOST")]
+    repeated: Annotated[int, Means("Records with more than one row.", "REPEATED")]
+    out_of_order: Annotated[int, Means("Records out of the order of their key.", "OUT OF ORDER")]
+    dead_lettered: Annotated[int, Means("Records in the dead-letter topic, not in the sink.", "DEAD LETTERED")]
+    waiting: Annotated[int, Means("Records that are not done, in gaps above the stable offset.", "WAITING")]
+    parked: Annotated[int, Means("Of them, those of parked keys and lanes.", "PARKED")]
+    deferred: Annotated[int, Means("Of them, those of deferred keys.", "DEFERRED")]
+    ahead: Annotated[int, Means("Rows of records that are not done.", "AHEAD")]
+    gone: Annotated[int, Means("Rows whose offset is no record of Kafka.", "GONE")]
+    unordered: Annotated[str, Means("Why the order is not checked; empty if it is.")]
+    begin: Annotated[
+        int | None,
+        Means("If the sink lacks exactly the first records of the audit: the offset after them."),
+    ]
     faults: tuple[Fault, ...]
 
     @property
@@ -54,10 +59,10 @@ class PartitionAudit:
 class Audit:
     """The result for all partitions."""
 
-    group: str
-    sink: str
+    group: GroupField
+    sink: Annotated[str, Means("The sink.")]
     partitions: tuple[PartitionAudit, ...]
-    notes: tuple[str, ...] = ()  # what the group does not know
+    notes: Annotated[tuple[str, ...], Means("What the group does not know.")] = ()
 
     @property
     def good(self) -> bool:

@@ -2,20 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from coordinator.tools.audit.report import Audit, PartitionAudit
 from coordinator.tools.cli import documents
 from coordinator.tools.cli.command_options import AsJson, Group, Redis, connected, print_json
 from coordinator.tools.cli.kafka_arguments import RETRIES, RETRY_INTERVAL_MS, Bootstrap, CommandConfig, kafka_arguments
 from coordinator.tools.cli.printing import print_lines
 from coordinator.tools.cli.progress_bar import waiting
-from coordinator.tools.cli.tables import print_table
+from coordinator.tools.cli.tables import print_rows, print_table
 from coordinator.tools.operations.reset_plan import chosen
-
-if TYPE_CHECKING:
-    from coordinator.tools.audit.report import Audit
 
 FAULTY = 3
 """The exit code of an audit that found faults."""
@@ -24,8 +22,6 @@ MOST_SHOWN = 20
 """Faults in the table; JSON has more."""
 
 _FAULTS = ("lost", "repeated", "out_of_order")
-_REST = ("dead_lettered", "waiting", "parked", "deferred", "ahead", "gone")
-_COUNTS = ("start", "stable", "records", "rows", *_FAULTS, *_REST)
 
 
 def audit(  # noqa: PLR0913, PLR0917 - an option each
@@ -95,11 +91,10 @@ def _columns(texts: Iterable[str]) -> Mapping[str, str]:
     return {name: own for name, _, own in pairs}
 
 
-def print_audit(found: "Audit") -> None:
+def print_audit(found: Audit) -> None:
     """The verdict in a line, a table of the partitions, and one of the first faults."""
     print_lines(_verdict(found))
-    head = ", ".join(name.upper().replace("_", " ") for name in ("topic", "partition", *_COUNTS))
-    print_table(head, ([p.topic, p.partition, *(getattr(p, name) for name in _COUNTS)] for p in found.partitions))
+    print_rows(PartitionAudit, found.partitions)
     named = ((p, fault) for p in found.partitions for fault in p.faults)
     faults = [(p.topic, p.partition, f.offsets, f.kind, ", ".join(f.batches), f.why) for p, f in named]
     if faults:
@@ -108,13 +103,13 @@ def print_audit(found: "Audit") -> None:
     print_lines(*_notes(found))
 
 
-def _verdict(found: "Audit") -> str:
+def _verdict(found: Audit) -> str:
     numbers = ", ".join(f"{found.total(count):,} {count.replace('_', ' ')}" for count in _FAULTS)
     once = ", each exactly once in the sink" if found.good and not found.total("dead_lettered") else ""
     return f"{found.total('records'):,} records done{once}: {numbers}."
 
 
-def _notes(found: "Audit") -> Iterator[str]:
+def _notes(found: Audit) -> Iterator[str]:
     for why in sorted({p.unordered for p in found.partitions if p.unordered}):
         yield f"The order is not checked in full: {why}."
     yield from found.notes

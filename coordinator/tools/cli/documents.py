@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord, deferred_and_parked
-from coordinator.redis.group_state import Event
+from coordinator.redis.group_state import GroupEvent
 from coordinator.tools.audit.report import Audit
 from coordinator.tools.moving.exporting import Exported
 from coordinator.tools.moving.importing import Import
@@ -20,8 +20,9 @@ from coordinator.tools.operations.group_list import GroupLine
 from coordinator.tools.operations.key_owner import KeyOwner
 from coordinator.tools.operations.operations import Executed, Remains, Reset
 from coordinator.tools.operations.redrive_view import RedriveView
-from coordinator.tools.operations.top_view import MemberLane, TopView, lane_fields
+from coordinator.tools.operations.top_view import LaneAtWork, TopView
 from coordinator.tools.operations.views import GroupView
+from coordinator.tools.operations.waiting_views import FailingCounts, FailingKey, StrikeView
 
 Document = dict[str, object]
 
@@ -31,13 +32,12 @@ def of_lines(lines: Iterable[GroupLine]) -> Document:
     return {"groups": [asdict(line) for line in lines]}
 
 
-def of_group(seen: GroupView, limited: Iterable[MemberLane], failing: Sequence[FailingRecord]) -> Document:
+def of_group(seen: GroupView, limited: Iterable[LaneAtWork], failing: Sequence[FailingRecord]) -> Document:
     """`describe`, without the replica sets; `limited` are the lanes that a bound limits."""
-    members = [_renamed(asdict(m) | {"fields": typed(m.fields)}, id="member") for m in seen.members]
-    deferred, parked = deferred_and_parked(failing)
-    keys = {"deferred_keys": deferred, "parked_keys": parked}
+    members = [asdict(m) | {"fields": typed(m.fields)} for m in seen.members]
+    waiting = asdict(FailingCounts(*deferred_and_parked(failing)))
     changed = {"policy": typed(seen.policy), "members": members}
-    return asdict(seen) | changed | keys | {"limited": [*map(lane_fields, limited)]}
+    return asdict(seen) | changed | waiting | {"limited": [*map(asdict, limited)]}
 
 
 def of_sets(groups: Iterable[Document]) -> Document:
@@ -56,16 +56,14 @@ def of_owners(owners: Iterable[KeyOwner]) -> Document:
     return {"owners": [asdict(o) for o in owners]}
 
 
-def of_event(event: Event) -> Document:
+def of_event(event: GroupEvent) -> Document:
     """One event of `events`, which prints one object on each line."""
     return asdict(event) | {"at_ms": event.at_ms}
 
 
 def of_activity(seen: TopView) -> Document:
     """`top`."""
-    names = {"id": "member", "seconds": "batch_s", "slowest": "slowest_lane", "reading_percent": "read_percent"}
-    members = [_renamed(asdict(m), **names) for m in seen.members]
-    return asdict(seen) | {"members": members, "lanes": [*map(lane_fields, seen.lanes)]}
+    return asdict(seen)
 
 
 def of_health(found: Health) -> Document:
@@ -80,12 +78,12 @@ def of_audit(found: Audit) -> Document:
 
 def of_strikes(strikes: Iterable[Strike]) -> Document:
     """`parked`."""
-    return {"strikes": [s.shown for s in strikes]}
+    return {"strikes": [asdict(StrikeView.of(s)) for s in strikes]}
 
 
 def of_failing(records: Iterable[FailingRecord]) -> Document:
     """`failing`."""
-    return {"keys": [r.shown for r in records]}
+    return {"keys": [asdict(FailingKey.of(r)) for r in records]}
 
 
 def of_released(strikes: Iterable[Strike], records: Iterable[FailingRecord]) -> Document:
@@ -130,25 +128,15 @@ def of_import(planned: Import, *, executed: bool) -> Document:
 
 def of_export(found: Iterable[Exported], *, executed: bool) -> Document:
     """`export`."""
-    return {
-        "executed": executed,
-        "partitions": [{**x.tp._asdict(), "offset": x.offset, "reach": x.reach} for x in found],
-    }
+    return {"executed": executed, "partitions": [*map(asdict, found)]}
 
 
 def of_redrive(seen: RedriveView, dead: str, topic: str, *, parked: int, executed: bool) -> Document:
     """`redrive`, from the topic `dead` to `topic`; `parked` are keys that only `release` frees."""
-    names = {"first": "first_offset", "late": "out_of_order", "later": "later_records"}
-    keys = None if seen.late_keys is None else [_renamed(asdict(k), **names) for k in seen.late_keys]
-    place = {"executed": executed, "from": dead, "to": topic, "parked": parked}
-    return {**place, **asdict(seen), "out_of_order": seen.late, "late_keys": keys}
+    return {"executed": executed, "from": dead, "to": topic, "parked": parked, **asdict(seen)}
 
 
 def typed(fields: Mapping[str, str]) -> dict[str, str | bool]:
     """Texts of Redis, for programs: labels stay text, `true` and `false` of policies are booleans."""
     switches = {"true": True, "false": False}
     return {name: text if name.startswith("label.") else switches.get(text, text) for name, text in fields.items()}
-
-
-def _renamed(fields: Mapping[str, object], **names: str) -> Document:
-    return {names.get(name, name): value for name, value in fields.items()}

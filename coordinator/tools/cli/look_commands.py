@@ -11,7 +11,7 @@ from coordinator.errors import StoreError, UnknownGroupError
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import follow as follow_events
 from coordinator.redis.events import last_events
-from coordinator.redis.group_state import Event, GroupState
+from coordinator.redis.group_state import GroupEvent, GroupState
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replica_sets import siblings
 from coordinator.redis.snapshot import list_groups, of_one_group, read_group
@@ -176,7 +176,7 @@ def events(
                 print_lines(*(_line(event, as_json) for event in more))
 
 
-def _line(e: Event, as_json: bool) -> str:
+def _line(e: GroupEvent, as_json: bool) -> str:
     """An event: when, what, who, why, and the key ranges that changed hands."""
     if as_json:
         return json.dumps(documents.of_event(e))

@@ -134,8 +134,8 @@ def _print(seen: RedriveView, dead: str, topic: str, executed: bool) -> None:
     if seen.late_keys:
         more = f", the first {MOST_LIMITED}" if len(seen.late_keys) > MOST_LIMITED else ""
         print_lines(
-            f"{counted(seen.late, 'record')} of {counted(len(seen.late_keys), 'key')} would come out of order: later "
-            f"records of the key are in the topic already{more}:"
+            f"{counted(seen.out_of_order, 'record')} of {counted(len(seen.late_keys), 'key')} would come out of order: "
+            f"later records of the key are in the topic already{more}:"
         )
         print_late_keys(seen.late_keys)
     elif seen.late_keys is not None and seen.records:

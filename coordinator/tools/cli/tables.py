@@ -1,6 +1,7 @@
 """Views as tables for people; decides widths and words, no numbers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from rich.console import Console, Group
 from rich.table import Table
@@ -9,8 +10,9 @@ from rich.text import Text
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord, deferred_and_parked
 from coordinator.redis.group_state import PINNED
-from coordinator.redis.lane_lines import CostKind, LaneLine
+from coordinator.redis.lane_lines import CostKind, behind_s
 from coordinator.tools.cli.printing import counted, moment, print_lines, printable, seconds
+from coordinator.tools.fields import columns_of
 from coordinator.tools.moving.exporting import Exported
 from coordinator.tools.moving.importing import Place
 from coordinator.tools.operations.gaps import Gap, PartitionGaps
@@ -18,8 +20,11 @@ from coordinator.tools.operations.group_list import GroupLine
 from coordinator.tools.operations.key_owner import KeyOwner
 from coordinator.tools.operations.redrive_view import LateKey
 from coordinator.tools.operations.reset_plan import PartitionReset
-from coordinator.tools.operations.top_view import MemberActivity, MemberLane, TopView
+from coordinator.tools.operations.top_view import LaneAtWork, MemberActivity, TopView
 from coordinator.tools.operations.views import GroupView, GrowthView, PartitionView
+from coordinator.tools.operations.waiting_views import FailingKey, StrikeView
+
+T = TypeVar("T")
 
 PIPED_WIDTH = 200
 """Columns where there is no terminal: every row stays one line, for `grep` and `awk`."""
@@ -66,8 +71,7 @@ def print_gaps(partitions: Sequence[PartitionGaps]) -> None:
 
 def print_groups(lines: Sequence[GroupLine]) -> None:
     """A row for each group."""
-    rows = ((x.group, x.state, x.members, x.lag, _whole(x.end_age_s)) for x in lines)
-    stdout().print(_table("GROUP, STATE, MEMBERS, LAG, END AGE S", rows) if lines else "No groups.")
+    stdout().print(_rows_of(GroupLine, lines) if lines else "No groups.")
 
 
 def print_age(age_s: float | None, *, asked: bool) -> None:
@@ -115,11 +119,10 @@ def print_places(places: Sequence[Place]) -> None:
 
 def print_exported(offsets: Sequence[Exported]) -> None:
     """A row for each partition of an export."""
-    rows = ((x.tp.topic, x.tp.partition, x.offset, x.reach) for x in offsets)
-    stdout().print(_table("TOPIC, PARTITION, OFFSET, READ AGAIN UP TO", rows))
+    print_rows(Exported, offsets)
 
 
-def print_limited(lanes: Sequence[MemberLane]) -> None:
+def print_limited(lanes: Sequence[LaneAtWork]) -> None:
     """The first of the lanes that a bound limits; nothing if there are none."""
     if lanes:
         more = f", the first {MOST_LIMITED}" if len(lanes) > MOST_LIMITED else ""
@@ -129,16 +132,13 @@ def print_limited(lanes: Sequence[MemberLane]) -> None:
 
 def print_late_keys(keys: Sequence[LateKey]) -> None:
     """A row for each of the first keys that a redrive cannot keep in order."""
-    columns = "TOPIC, PARTITION, KEY HASH, FIRST OFFSET, RECORDS, OUT OF ORDER, LATER RECORDS"
-    rows = ((k.topic, k.partition, k.key_hash, k.first, k.records, k.late, k.later) for k in keys[:MOST_LIMITED])
-    stdout().print(_table(columns, rows))
+    stdout().print(_rows_of(LateKey, keys[:MOST_LIMITED]))
 
 
 def print_strikes(strikes: Sequence[Strike], parked_keys: int) -> None:
     """A row for each strike; and how many keys are parked because the function failed on a record."""
-    columns = "TOPIC, PARTITION, HASHES, OFFSET, STRIKES, STATE, AT, MEMBER"
-    rows = ((*s.tp, s.hashes, s.offset, s.count, s.state, moment(s.at_ms, "seconds"), s.member) for s in strikes)
-    stdout().print(_table(columns, rows) if strikes else "No key range is parked.")
+    rows = _rows_of(StrikeView, map(StrikeView.of, strikes), at_ms=lambda s: moment(s.at_ms, "seconds"))
+    stdout().print(rows if strikes else "No key range is parked.")
     if parked_keys:
         print_lines(f"{counted(parked_keys, 'key')} parked at a record that failed: `coop-kafka failing` shows them.")
 
@@ -155,14 +155,12 @@ def _counts(deferred: int, parked: int) -> str:
 
 def print_failing(records: Sequence[FailingRecord]) -> None:
     """A row for each failing key."""
-    columns = "TOPIC, PARTITION, HASH, OFFSET, STATE, ATTEMPTS, NEXT TRY, ERROR, MESSAGE"
-    rows = ((*r.tp, f"{r.key_hash:016x}", r.offset, *_state(r), r.error or "-", r.message or "-") for r in records)
-    stdout().print(_table(columns, rows) if records else "No key fails.")
+    rows = _rows_of(FailingKey, map(FailingKey.of, records), next_try_ms=_next_try)
+    stdout().print(rows if records else "No key fails.")
 
 
-def _state(record: FailingRecord) -> Sequence[object]:
-    next_try = "after a release" if record.parked else moment(record.next_ms, "seconds")
-    return record.state, record.attempts, next_try
+def _next_try(key: FailingKey) -> str:
+    return "after a release" if key.next_try_ms is None else moment(key.next_try_ms, "seconds")
 
 
 def activity(seen: TopView, most_lanes: int, *, asked: bool) -> Group:
@@ -176,7 +174,7 @@ def activity(seen: TopView, most_lanes: int, *, asked: bool) -> Group:
     age = _age(seen.end_age_s) if seen.end_age_s is not None and not asked else ""
     more = len(seen.lanes) - most_lanes
     rest = line_of(f"and {counted(more, 'lane')} more" if more > 0 else "")
-    limit = next((f"{m.id}: {m.limit}." for m in seen.members if m.limit), "")
+    limit = next((f"{m.member}: {m.limit}." for m in seen.members if m.limit), "")
     tables = _at_work(seen.members), _activities(seen.lanes[:most_lanes])
     return Group(line_of(about), *tables, rest, *map(line_of, filter(None, (limit, age))))
 
@@ -214,7 +212,7 @@ def _members(group: GroupView) -> Table:
     for m in group.members:
         *place, application = (m.fields.get(x, "-") for x in ("host", "driver_pid", "pid", "capacity", "application"))
         lease = seconds(m.lease_left_ms) if m.lease_left_ms else "ended"
-        rows.append((m.id, m.state, *place, lease, application, _labels(m.fields)))
+        rows.append((m.member, m.state, *place, lease, application, _labels(m.fields)))
     return _table(columns, rows)
 
 
@@ -251,44 +249,27 @@ def _lane_rows(p: PartitionView, in_one_line: bool) -> Iterator[Sequence[object]
         cells = ("",) * len(cells)
 
 
-def _activities(lanes: Iterable[MemberLane]) -> Table:
-    columns = "TOPIC, PARTITION, HASHES, POSITION, LAG, LAG S, RATE, DRAIN S, MS/RECORD, QUOTA, WHY, MEMBER"
-    rows = (
-        (
-            *x.tp,
-            x.hashes,
-            x.position,
-            x.lag,
-            x.behind_s,
-            f"{x.rate:g}",
-            _whole(x.drain_s),
-            _cost(x),
-            x.quota,
-            x.why,
-            member,
-        )
-        for member, x in lanes
+def _activities(lanes: Iterable[LaneAtWork]) -> Table:
+    return _rows_of(
+        LaneAtWork,
+        lanes,
+        lag_s=lambda lane: behind_s(lane.lag_s, lane.lag_at_least),
+        rate=lambda lane: f"{lane.rate:g}",
+        record_ms=_cost,
     )
-    return _table(columns, rows)
 
 
-def _cost(x: LaneLine) -> str:
-    return "-" if x.cost is CostKind.UNKNOWN else f"{'~' if x.cost is CostKind.GUESSED else ''}{x.record_ms:g}"
+def _cost(lane: LaneAtWork) -> str:
+    return "-" if lane.cost is CostKind.UNKNOWN else f"{'~' * (lane.cost is CostKind.GUESSED)}{lane.record_ms:g}"
 
 
 def _at_work(members: Iterable[MemberActivity]) -> Table:
-    columns = "MEMBER, STATE, LANES, SLOW %, RUNS S, BATCH S, RATE, READ %, AGO S, SLOWEST LANE"
-    rows = (
-        (m.id, m.state, m.lanes, m.slow_percent, _whole(m.runs_s), *_last_batch(m), _whole(m.ago_s), m.slowest)
-        for m in members
+    return _rows_of(
+        MemberActivity,
+        members,
+        batch_s=lambda m: None if m.ago_s is None else f"{m.batch_s:.1f}",
+        rate=lambda m: None if m.ago_s is None else f"{m.rate:g}",
     )
-    return _table(columns, rows)
-
-
-def _last_batch(m: MemberActivity) -> Sequence[str]:
-    """Duration, rate and part of the reading; `-` during the first batch."""
-    read = "-" if m.reading_percent is None else str(m.reading_percent)
-    return ("-", "-", "-") if m.ago_s is None else (f"{m.seconds:.1f}", f"{m.rate:g}", read)
 
 
 def _ranges(offsets: Sequence[str]) -> str:
@@ -303,6 +284,32 @@ def _whole(number: float | None) -> str | None:
 
 def _starred(number: int, star: bool) -> str:
     return f"{number}{' *' if star else ''}"
+
+
+def _rows_of(shown: type[T], things: Iterable[T], **cells: Callable[[T], object]) -> Table:
+    """A table of the columns that a class names; `cells` are texts of single fields."""
+    columns = columns_of(shown)
+    rows = (
+        [cells[name](x) if name in cells else _plain(getattr(x, name)) for name in columns.values()] for x in things
+    )
+    return _table(", ".join(columns), rows)
+
+
+def _plain(value: object) -> object:
+    """A cell as it is: whole seconds, ranges, `-` for an empty text."""
+    match value:
+        case float():
+            return _whole(value)
+        case tuple():
+            return _ranges(value) or "-"
+        case "":
+            return "-"
+    return value
+
+
+def print_rows(shown: type[T], things: Iterable[T]) -> None:
+    """A table of the columns that a class names."""
+    stdout().print(_rows_of(shown, things))
 
 
 def print_table(columns: str, rows: Iterable[Sequence[object]]) -> None:

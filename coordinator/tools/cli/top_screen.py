@@ -21,13 +21,13 @@ from textual.widgets import DataTable, Footer, Input, Static
 
 from coordinator.errors import CoopKafkaError
 from coordinator.progress.failing import FailingRecord
-from coordinator.redis.group_state import Event, GroupState
-from coordinator.redis.lane_lines import LaneLine
+from coordinator.redis.group_state import GroupEvent, GroupState
+from coordinator.redis.lane_lines import behind_s
 from coordinator.tools.cli.printing import counted, moment, printable
 from coordinator.tools.cli.tables import line_of
 from coordinator.tools.operations.plane import Plane, plane
 from coordinator.tools.operations.plane_text import LEGEND, rows
-from coordinator.tools.operations.top_view import TopView
+from coordinator.tools.operations.top_view import LaneAtWork, TopView
 from coordinator.tools.operations.views import PartitionView, view
 from coordinator.values.subscription import TopicPartition
 
@@ -48,14 +48,15 @@ class TopLook:
     top: TopView
     state: GroupState
     failing: tuple[FailingRecord, ...]
-    events: tuple[Event, ...]
+    events: tuple[GroupEvent, ...]
 
 
-def _lane(member: str, line: LaneLine) -> TopRow:
-    cost = f"{line.record_ms:.3g}" if line.record_ms else "-"
-    drain = "-" if line.drain_s is None else f"{line.drain_s:,}"
-    cells = str(line.tp), str(line.hashes), member, f"{line.lag:,}", line.behind_s, f"{line.rate:.1f}", drain, cost
-    return line.tp, (*cells, str(line.quota), line.why)
+def _lane(lane: LaneAtWork) -> TopRow:
+    tp = TopicPartition(lane.topic, lane.partition)
+    age, cost = behind_s(lane.lag_s, lane.lag_at_least), f"{lane.record_ms:.3g}" if lane.record_ms else "-"
+    drain = "-" if lane.drain_s is None else f"{lane.drain_s:,}"
+    cells = str(tp), lane.hashes, lane.member, f"{lane.lag:,}", age, f"{lane.rate:.1f}", drain, cost
+    return tp, (*cells, str(lane.quota), lane.why)
 
 
 def _partition(p: PartitionView) -> TopRow:
@@ -71,7 +72,7 @@ PARTITIONS = ("PARTITION", "LAG", "STABLE", "END", "GAPS", "LANES", "OWNERS")
 def table_of(seen: TopLook, *, lanes: bool, words: str, column: int | None) -> list[TopRow]:
     """The rows with these words in a cell, the largest value of a column first; without one, the worst first. Pure."""
     if lanes:
-        found = [_lane(member, line) for member, line in seen.top.lanes]
+        found = [_lane(lane) for lane in seen.top.lanes]
     else:
         found = [_partition(p) for p in view(seen.top.group, seen.state).partitions]
         found.sort(key=lambda row: -_number(row[1][1]))

@@ -107,11 +107,11 @@ def _held_back(group: str, look: GroupLook, age_of: AgeOf) -> Iterator[Sample]:
 
 
 def _of_member(group: str, member: MemberView, look: GroupLook) -> Iterator[Sample]:
-    labels = group, member.id
+    labels = group, member.member
     yield Sample(metrics.MEMBER_INFO, (*labels, member.fields.get("host", ""), member.state), 1)
     yield Sample(metrics.LEASE, labels, member.lease_left_ms / 1_000)
-    yield Sample(metrics.BATCH, labels, runs_s(member.id, look.state) or 0)
-    last = next((batch.seconds for _, batch in reversed(look.batches) if batch.member == member.id), None)
+    yield Sample(metrics.BATCH, labels, runs_s(member.member, look.state) or 0)
+    last = next((batch.seconds for _, batch in reversed(look.batches) if batch.member == member.member), None)
     if last is not None:
         yield Sample(metrics.LAST_BATCH, labels, last)
     for metric, name in ((metrics.BUDGET, BATCH_BUDGET), (metrics.LONGEST, LONGEST_BATCH)):

@@ -1,12 +1,14 @@
 """Writes a group's stable offsets to a plain group of Kafka, in the command `coop-kafka`. Needs Redis and Kafka."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from coordinator.errors import ConflictingOptionsError, GroupBusyError
 from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import GroupState
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
+from coordinator.tools.fields import Means, PartitionNumber, TopicField
 from coordinator.tools.operations.operations import idle
 from coordinator.values.log import Log
 from coordinator.values.subscription import TopicPartition
@@ -16,9 +18,10 @@ from coordinator.values.subscription import TopicPartition
 class Exported:
     """The offset of one partition for a plain consumer."""
 
-    tp: TopicPartition
-    offset: int  # all records before it are done
-    reach: int  # the end of the done records: a plain consumer may read those between again
+    topic: TopicField
+    partition: PartitionNumber
+    offset: Annotated[int, Means("The stable offset.", "OFFSET")]
+    reach: Annotated[int, Means("The end of the done records.", "READ AGAIN UP TO")]
 
 
 def planned(client: RedisClient, group: str, to: str) -> tuple[Exported, ...]:
@@ -39,13 +42,13 @@ def export(client: RedisClient, log: Log, group: str, to: str) -> tuple[Exported
     """Commit the offsets. Raises as `planned`, and `GroupBusyError` while members live, or consumers of the other."""
     _must_be_another(group, to)
     found = _offsets(idle(client, OperatorVerbs.of_group(client, group), group))
-    if not log.commit_group_offsets(to, {x.tp: (x.offset, "") for x in found}):
+    if not log.commit_group_offsets(to, {TopicPartition(x.topic, x.partition): (x.offset, "") for x in found}):
         raise GroupBusyError(f"Kafka's group {to!r} has live consumers", "stop them, then export again")
     return found
 
 
 def _offsets(state: GroupState) -> tuple[Exported, ...]:
-    return tuple(Exported(tp, offset, _reach(state, tp, offset)) for tp, offset in sorted(state.stable.items()))
+    return tuple(Exported(*tp, offset, _reach(state, tp, offset)) for tp, offset in sorted(state.stable.items()))
 
 
 def _reach(state: GroupState, tp: TopicPartition, stable: int) -> int:

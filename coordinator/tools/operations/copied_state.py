@@ -14,7 +14,7 @@ from coordinator.progress.failing import FailingRecord
 from coordinator.progress.leader_epochs import parsed as extents_of
 from coordinator.progress.segments import commits_of
 from coordinator.redis.group_state import GroupState
-from coordinator.redis.group_texts import NUMBERS, Hashes, ends_at, key, partitions_of, read, state_of
+from coordinator.redis.group_texts import NUMBERS, RedisHashes, ends_at, key, partitions_of, read, state_of
 from coordinator.values.identifiers import RESET_MAX
 from coordinator.values.ranges import NUMBER
 from coordinator.values.subscription import TopicPartition
@@ -68,7 +68,7 @@ def _is_text(word: object) -> bool:
     return isinstance(word, str) and not re.search("[\ud800-\udfff]", word)
 
 
-def _check_complete(state: GroupState, hashes: Hashes) -> None:
+def _check_complete(state: GroupState, hashes: RedisHashes) -> None:
     """Each topic has positions, each position its segments, and nothing belongs to another topic."""
     if not state.topics:
         raise StateFormatError("it lacks 'topics'")

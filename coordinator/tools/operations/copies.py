@@ -11,7 +11,7 @@ from typing import Any, Self
 from coordinator.errors import StateFormatError
 from coordinator.redis.client import RedisClient
 from coordinator.redis.group_state import SCHEMA, check_schema
-from coordinator.redis.group_texts import Hashes
+from coordinator.redis.group_texts import RedisHashes
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.tools.operations.copied_state import LAST_MS, check, is_copied
 from coordinator.tools.operations.refusals import operator, refusal, refused
@@ -29,7 +29,7 @@ class GroupCopy:
 
     group: str
     taken_ms: int
-    keys: Hashes
+    keys: RedisHashes
 
     @property
     def text(self) -> str:

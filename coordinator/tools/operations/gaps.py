@@ -9,11 +9,13 @@ Pure.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from coordinator.progress.segments import Progress, Segment
 from coordinator.redis.group_state import GroupState
+from coordinator.tools.fields import EndAge, HashesText, LogEnd, Means, PartitionNumber, StableOffset, TopicField
 from coordinator.tools.operations.log_ends import age_s
-from coordinator.values.ranges import HashRange, OffsetRange, Offsets
+from coordinator.values.ranges import OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
 
 
@@ -21,22 +23,22 @@ from coordinator.values.subscription import TopicPartition
 class Gap:
     """The gaps of one hash range; offset ranges are inclusive text (rule: half-open-offsets)."""
 
-    hashes: str  # "lo-hi", inclusive, 16 hex digits each
-    position: int
-    missing: tuple[str, ...]
+    hashes: HashesText
+    position: Annotated[int, Means("The next offset to read.")]
+    missing: Annotated[tuple[str, ...], Means("Unread ranges of offsets, inclusive.", "MISSING")]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionGaps:
     """A partition's stable offset and the gaps above it."""
 
-    topic: str
-    partition: int
-    stable: int
-    furthest: int  # no lane has read from here on
+    topic: TopicField
+    partition: PartitionNumber
+    stable: StableOffset
+    furthest: Annotated[int, Means("No lane has read from this offset on.")]
     gaps: tuple[Gap, ...]
-    end: int | None = None  # the log end; None before the first look, and if Kafka has no such partition
-    end_age_s: float | None = None  # time since somebody asked Kafka for the end
+    end: LogEnd = None
+    end_age_s: EndAge = None
 
 
 def gaps(state: GroupState) -> tuple[PartitionGaps, ...]:
@@ -46,9 +48,7 @@ def gaps(state: GroupState) -> tuple[PartitionGaps, ...]:
 
 def progress(state: GroupState, tp: TopicPartition) -> Progress:
     """Positions and individual commits of one partition."""
-    done: dict[HashRange, list[OffsetRange]] = {}
-    for rectangle in state.ics.get(tp, ()):
-        done.setdefault(rectangle.hashes, []).append(rectangle.offsets)
+    done = ((rectangle.hashes, (rectangle.offsets,)) for rectangle in state.ics.get(tp, ()))
     return Progress(tuple(Segment(hashes, position) for hashes, position in state.segments[tp])).add_all(done)
 
 

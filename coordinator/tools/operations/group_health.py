@@ -10,8 +10,10 @@ Without a working member, lag and age stand still: nothing looks at the log ends
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Annotated
 
 from coordinator.redis.group_state import WORKING, GroupState
+from coordinator.tools.fields import GroupField, Means, RecoveringMs
 from coordinator.tools.operations.views import GroupView, oldest_end_s, runs_s, view
 
 
@@ -35,15 +37,15 @@ class CheckLimits:
 class Health:
     """The verdict on a group at one moment, and its reasons."""
 
-    group: str
-    status: CheckStatus
-    state: str | None = None  # as `describe` has it; None if the group cannot be read
-    working: int | None = None  # members that work
-    lag: int | None = None  # offsets, sum of the partitions; None if a partition's end is unknown
-    age_s: float | None = None  # age of the oldest unread record; None if unknown
-    age_at_least: bool = False  # whether `age_s` is a lower bound
-    reasons: tuple[str, ...] = ()  # empty if it is ok
-    recovering_ms: int = 0  # as `describe` has it: until then no batch is planned
+    group: GroupField
+    status: Annotated[CheckStatus, Means("`ok`, `failing` or `unknown`.", "the first word")]
+    state: Annotated[str | None, Means("[State](operations.md#describe) of the group; null if Redis is away.")] = None
+    working: Annotated[int | None, Means("Members that work.")] = None
+    lag: Annotated[int | None, Means("Offsets to the log ends, all partitions; null if unknown.", "lag")] = None
+    age_s: Annotated[float | None, Means("Age of the oldest unread record; null if unknown.", "age")] = None
+    age_at_least: Annotated[bool, Means("Whether `age_s` is a lower bound.", "age")] = False
+    reasons: Annotated[tuple[str, ...], Means("Empty if it is ok.", "the rest")] = ()
+    recovering_ms: RecoveringMs = 0
 
 
 def health(group: str, state: GroupState, limits: CheckLimits) -> Health:

@@ -1,8 +1,10 @@
 """The read model behind `coop-kafka groups list`: a line for each group. Pure."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from coordinator.redis.group_state import GroupState
+from coordinator.tools.fields import Means
 from coordinator.tools.operations.views import oldest_end_s, total_lag, view
 
 UNREADABLE = "Unreadable"
@@ -13,11 +15,11 @@ UNREADABLE = "Unreadable"
 class GroupLine:
     """A group in one line."""
 
-    group: str
-    state: str  # as `describe` has it, or `Unreadable`
-    members: int | None = None  # with a lease; None if the group is unreadable
-    lag: int | None = None  # of all partitions with a known end; None while no end is known
-    end_age_s: float | None = None  # age of the oldest of these ends
+    group: Annotated[str, Means("Name of the group.", "GROUP")]
+    state: Annotated[str, Means("[State](operations.md#describe) of the group, or `Unreadable`.", "STATE")]
+    members: Annotated[int | None, Means("Members with a lease.", "MEMBERS")] = None
+    lag: Annotated[int | None, Means("Offsets to the log ends, of partitions with a known end.", "LAG")] = None
+    end_age_s: Annotated[float | None, Means("Age of the oldest log end.", "END AGE S")] = None
 
 
 def group_line(group: str, state: GroupState) -> GroupLine:

@@ -1,9 +1,11 @@
 """The owner of a key, and the key's position, in each partition that may hold it. Pure."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from coordinator.errors import UnknownTopicError
 from coordinator.redis.group_state import GroupState
+from coordinator.tools.fields import HashesText, HashOfKey, LaneEpoch, Means, PartitionNumber, TopicField
 from coordinator.values.key_hash import hash_key
 from coordinator.values.subscription import TopicPartition
 
@@ -12,16 +14,16 @@ from coordinator.values.subscription import TopicPartition
 class KeyOwner:
     """One partition at one key's hash."""
 
-    topic: str
-    partition: int
-    usual: bool  # whether Kafka's default partitioner chooses it for the key, at today's number of partitions
-    key_hash: str  # 16 hex digits
-    hashes: str  # the segment that holds it, "lo-hi"
-    position: int  # all records of the key before it are done
-    done_above: tuple[str, ...]  # individual commits, inclusive
-    epoch: str | None  # lane epoch; None if no member owns the hash
-    member: str | None
-    host: str | None
+    topic: TopicField
+    partition: PartitionNumber
+    usual: Annotated[bool, Means("Whether Kafka's default partitioner chooses this partition.", "the star")]
+    key_hash: HashOfKey
+    hashes: HashesText
+    position: Annotated[int, Means("All records of the key before it are done.", "POSITION")]
+    done_above: Annotated[tuple[str, ...], Means("Individual commits above it, inclusive.", "DONE ABOVE")]
+    epoch: LaneEpoch
+    member: Annotated[str | None, Means("The owner; null if it has none.", "MEMBER")]
+    host: Annotated[str | None, Means("Host of the owner's driver.", "HOST")]
 
 
 def key_owners(

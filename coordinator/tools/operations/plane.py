@@ -15,6 +15,7 @@ from coordinator.progress.segments import Segment
 from coordinator.progress.slices import Slice
 from coordinator.redis.group_state import GroupState
 from coordinator.tools.operations.gaps import progress
+from coordinator.values.hash_map import HashMap
 from coordinator.values.subscription import TopicPartition
 
 _MARGIN = 4  # one part in so many of what is shown lies before the stable offset
@@ -62,11 +63,10 @@ class Plane:
 
 def plane(state: GroupState, tp: TopicPartition, failing: Iterable[FailingRecord] = ()) -> Plane:
     """The plane of a partition with positions. Lanes are cut as members planned them last, and between owners."""
-    owners = state.owners.get(tp, ())
+    owners = HashMap((hashes, member) for hashes, _, member in state.owners.get(tp, ()))
     bounds = {line.hashes.lo for lines in state.lanes.values() for line in lines if line.tp == tp}
-    bounds |= {bound for hashes, _, _ in owners for bound in (hashes.lo, hashes.hi + 1)}
-    found = (s.within(piece) for s in progress(state, tp).segments for piece in s.hashes.cut(bounds))
-    lanes = tuple(PlaneLane(s, next((m for h, _, m in owners if s.hashes.lo in h), None)) for s in found)
+    pieces = ((s, piece) for s in progress(state, tp).segments for piece in s.hashes.cut(bounds))
+    lanes = tuple(PlaneLane(s.within(h), member) for s, piece in pieces for h, member in owners.filled(piece, None))
     furthest = Plane(tp, lanes, 0).furthest
     here = tuple(r for r in failing if r.tp == tp)
     working = tuple(s for slices in state.working.values() for s in slices if s.topic_partition == tp)

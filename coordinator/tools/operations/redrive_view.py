@@ -1,7 +1,9 @@
 """The report of a redrive, for people and programs. Pure."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from coordinator.tools.fields import HashOfKey, Means, PartitionNumber, TopicField
 from coordinator.tools.operations.redrive_plan import Order, RedrivePlan
 from coordinator.values.key_hash import hash_key
 
@@ -10,43 +12,40 @@ from coordinator.values.key_hash import hash_key
 class LateKey:
     """A key whose redriven records come after later records of it."""
 
-    topic: str
-    partition: int
-    key_hash: str  # 16 hex digits
-    first: int  # offset of its first dead letter in the topic
-    records: int  # of the key, to redrive
-    late: int  # of them, those that a later record precedes
-    later: int  # records of the key after the first one; they are delivered first
+    topic: TopicField
+    partition: PartitionNumber
+    key_hash: HashOfKey
+    first_offset: Annotated[int, Means("Where its first dead letter was in the topic.", "FIRST OFFSET")]
+    records: Annotated[int, Means("Its records to redrive.", "RECORDS")]
+    out_of_order: Annotated[int, Means("Those that a later record precedes.", "OUT OF ORDER")]
+    later_records: Annotated[int, Means("Records of the key after the first one.", "LATER RECORDS")]
 
 
 @dataclass(frozen=True, slots=True)
 class RedriveView:
     """What a redrive would do, or has done."""
 
-    records: int
-    keys: int
-    others: int  # dead letters of other groups or topics
-    strange: int  # records of the dead-letter topic that are no dead letters
-    late_keys: tuple[LateKey, ...] | None  # those with the most later records first; None: not looked at
-
-    @property
-    def late(self) -> int:
-        """Records that cannot be kept in order."""
-        return sum(key.late for key in self.late_keys or ())
+    records: Annotated[int, Means("Records to redrive.")]
+    keys: Annotated[int, Means("Their keys.")]
+    others: Annotated[int, Means("Dead letters of other groups or topics, which are left out.")]
+    strange: Annotated[int, Means("Records of the dead-letter topic that are no dead letters.")]
+    out_of_order: Annotated[int, Means("Records that come after later records of their keys.")]
+    late_keys: Annotated[tuple[LateKey, ...] | None, Means("The keys of these records; null with `--execute`.")]
 
 
 def redrive_view(planned: RedrivePlan, order: Order | None) -> RedriveView:
     """The report of a plan; `order` is that of a dry run."""
     keys = {(letter.source, letter.key) for letter in planned.letters if letter.key is not None}
+    late = None if order is None else _late(order)
+    out_of_order = sum(key.out_of_order for key in late or ())
+    return RedriveView(len(planned.letters), len(keys), planned.others, planned.strange, out_of_order, late)
+
+
+def _late(order: Order) -> tuple[LateKey, ...]:
+    """Those with the most later records first."""
     late = (
-        None if order is None else tuple(sorted(_late(order), key=lambda x: (-x.later, x.topic, x.partition, x.first)))
-    )
-    return RedriveView(len(planned.letters), len(keys), planned.others, planned.strange, late)
-
-
-def _late(order: Order) -> list[LateKey]:
-    return [
         LateKey(*tp, f"{hash_key(key):016x}", of_key.offsets[0], len(of_key.offsets), of_key.late, of_key.later)
         for (tp, key), of_key in order.keys.items()
         if of_key.late
-    ]
+    )
+    return tuple(sorted(late, key=lambda key: (-key.later_records, key.topic, key.partition, key.first_offset)))

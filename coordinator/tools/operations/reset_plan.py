@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, UnknownTopicError
 from coordinator.redis.group_state import GroupState, KnownTopic
+from coordinator.tools.fields import Clipped, Means, PartitionNumber, TopicField
 from coordinator.values.offset_spec import AtTimestamp, Earliest, Latest
 from coordinator.values.subscription import Bounds, Topic, TopicPartition
 
@@ -33,11 +35,11 @@ ChosenPartitions = Mapping[str, frozenset[int] | None]
 class PartitionReset:
     """The reset of one partition: all its positions become `after`."""
 
-    topic: str
-    partition: int
-    before: int  # the stable offset
-    after: int
-    clipped: bool  # the log lacks the wanted offset: `after` is the nearest one
+    topic: TopicField
+    partition: PartitionNumber
+    before: Annotated[int, Means("Stable offset before.", "STABLE, WAS")]
+    after: Annotated[int, Means("All its positions after.", "RESET TO, IS NOW")]
+    clipped: Clipped
 
     @property
     def tp(self) -> TopicPartition:

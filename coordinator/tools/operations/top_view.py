@@ -1,49 +1,92 @@
 """The read model behind `coop-kafka top`: members and lanes at work. Pure."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Self
 
 from coordinator.progress.failing import FailingRecord, deferred_and_parked
 from coordinator.redis.group_state import GroupState
-from coordinator.redis.lane_lines import BatchLine, LaneLine, interesting
+from coordinator.redis.lane_lines import BatchLine, CostKind, LaneLine, interesting
+from coordinator.tools.fields import (
+    DeferredKeys,
+    EndAge,
+    GroupField,
+    GroupLag,
+    HashesText,
+    Means,
+    MemberId,
+    MemberState,
+    ParkedKeys,
+    PartitionNumber,
+    TopicField,
+)
 from coordinator.tools.operations.views import MemberView, oldest_end_s, runs_s, total_lag, view
 
 MemberBatch = tuple[int, BatchLine]
 """The time of a report, in ms since 1970 by the clock of Redis, and the batch."""
 
-MemberLane = tuple[str, LaneLine]
-"""A member, and one of its lanes as it planned it last."""
+
+@dataclass(frozen=True, slots=True)
+class LaneAtWork:
+    """A lane as its member planned it last."""
+
+    topic: TopicField
+    partition: PartitionNumber
+    hashes: HashesText
+    position: Annotated[int, Means("The next offset to read.", "POSITION")]
+    lag: Annotated[int, Means("Records up to the log end, estimated.", "LAG")]
+    lag_s: Annotated[int | None, Means("Age of the oldest unread record in seconds.", "LAG S")]
+    lag_at_least: Annotated[bool, Means("Whether `lag_s` is a lower bound.", "LAG S")]
+    rate: Annotated[float, Means("Records per second of the last batch.", "RATE")]
+    drain_s: Annotated[
+        int | None,
+        Means("Seconds until `lag` is read at `rate`, if no record comes; null without a rate.", "DRAIN S"),
+    ]
+    record_ms: Annotated[float, Means("Time that a record occupies a slot; 0 if unknown.", "MS/RECORD")]
+    cost: Annotated[CostKind, Means("`sure`, `guessed` or `unknown`: the quality of `record_ms`.", "MS/RECORD")]
+    quota: Annotated[int, Means("Records of the batch that was planned last.", "QUOTA")]
+    why: Annotated[str, Means("The [bound](reference.md#bounds-of-a-lane) of the lane.", "WHY")]
+    member: Annotated[str, Means("Its member.", "MEMBER")]
+
+    @classmethod
+    def of(cls, member: str, line: LaneLine) -> Self:
+        """The lane of a member's line."""
+        tp, lag = line.tp, (line.lag, line.lag_s, line.lag_at_least)
+        where = tp.topic, tp.partition, str(line.hashes), line.position, *lag
+        return cls(*where, line.rate, line.drain_s, line.record_ms, line.cost, line.quota, line.why, member)
 
 
 @dataclass(frozen=True, slots=True)
 class MemberActivity:
     """A member, its batch under way, and its last batch."""
 
-    id: str
-    state: str  # as `describe` has it
-    lanes: int  # that it reports
-    slow_percent: int  # share of its slots that slow lanes take
-    runs_s: float | None  # since its batch under way began; None between batches, or if its lease is over
-    ago_s: float | None  # since its last batch ended; None if Redis has none
-    seconds: float  # of that batch
-    rate: float  # its records per second
-    slowest: str  # its slowest lane
-    reading_percent: int | None = None  # of the time of its last batch, in the task that read longest
-    limit: str = ""  # why more lanes or members do not help; empty if reading is not the bottleneck
+    member: MemberId
+    state: MemberState
+    lanes: Annotated[int, Means("Lanes that it reports.", "LANES")]
+    slow_percent: Annotated[int, Means("Share of its slots that slow lanes take.", "SLOW %")]
+    runs_s: Annotated[float | None, Means("Time since its batch began; null between batches.", "RUNS S")]
+    batch_s: Annotated[float, Means("Duration of its last batch; 0 without one.", "BATCH S")]
+    rate: Annotated[float, Means("Records per second of its last batch; 0 without one.", "RATE")]
+    read_percent: Annotated[
+        int | None, Means("Part of `batch_s` in which the task that read longest read from Kafka.", "READ %")
+    ] = None
+    ago_s: Annotated[float | None, Means("Time since its last batch ended; null without one.", "AGO S")] = None
+    slowest_lane: Annotated[str, Means("The lane that took longest in it; `-` if unknown.", "SLOWEST LANE")] = "-"
+    limit: Annotated[str, Means("Why more lanes or members do not help; mostly empty.", "the last line")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TopView:
     """A group at work."""
 
-    group: str
-    state: str
+    group: GroupField
+    state: Annotated[str, Means("[State](operations.md#describe) of the group.")]
     members: tuple[MemberActivity, ...]
-    lanes: tuple[MemberLane, ...]  # the most interesting first
-    deferred_keys: int = 0  # failing keys that are tried again
-    parked_keys: int = 0  # failing keys that wait for a release
-    lag: int | None = None  # of all partitions, from stable offsets to log ends; None while no end is known
-    end_age_s: float | None = None  # age of the oldest of these ends
+    lanes: tuple[LaneAtWork, ...]  # the most interesting first
+    deferred_keys: DeferredKeys = 0
+    parked_keys: ParkedKeys = 0
+    lag: GroupLag = None
+    end_age_s: EndAge = None
 
 
 def top_view(
@@ -54,34 +97,27 @@ def top_view(
     members = tuple(_member(m, state, batches) for m in seen.members)
     deferred, parked = deferred_and_parked(failing)
     behind, age = total_lag(seen.partitions), oldest_end_s(seen.partitions)
-    return TopView(group, seen.state, members, _lanes(state), deferred, parked, behind, age)
+    return TopView(group, seen.state, members, tuple(_lanes(state)), deferred, parked, behind, age)
 
 
-def limited_lanes(state: GroupState) -> tuple[MemberLane, ...]:
+def limited_lanes(state: GroupState) -> tuple[LaneAtWork, ...]:
     """The lanes that a bound limits, the most interesting first."""
-    return tuple((member, line) for member, line in _lanes(state) if line.limited)
+    return tuple(_lanes(state, lambda line: line.limited))
 
 
-def lane_fields(lane: MemberLane) -> dict[str, object]:
-    """A lane for programs."""
-    member, line = lane
-    values = asdict(line) | {"hashes": str(line.hashes), "drain_s": line.drain_s}
-    return {"member": member, **values.pop("tp")._asdict(), **values}
-
-
-def _lanes(state: GroupState) -> tuple[MemberLane, ...]:
+def _lanes(state: GroupState, shown: Callable[[LaneLine], bool] = lambda _: True) -> Iterator[LaneAtWork]:
     """The lanes of members whose lease runs, the most interesting first."""
     live = {member for member, end in state.leases_ms.items() if end > state.now_ms}
     member_of = {line: member for member, lines in state.lanes.items() if member in live for line in lines}
-    return tuple((member_of[line], line) for line in interesting(member_of))
+    return (LaneAtWork.of(member_of[line], line) for line in interesting(member_of) if shown(line))
 
 
 def _member(m: MemberView, state: GroupState, batches: Sequence[MemberBatch]) -> MemberActivity:
-    lanes, slow_percent = len(state.lanes.get(m.id, ())), int(m.fields.get("slow_percent", "0"))
-    at_ms, last = next(((at, b) for at, b in reversed(batches) if b.member == m.id), (0, None))
-    now = lanes, slow_percent, runs_s(m.id, state) if m.lease_left_ms else None
+    lanes, slow_percent = len(state.lanes.get(m.member, ())), int(m.fields.get("slow_percent", "0"))
+    at_ms, last = next(((at, b) for at, b in reversed(batches) if b.member == m.member), (0, None))
+    now = lanes, slow_percent, runs_s(m.member, state) if m.lease_left_ms else None
     if last is None:
-        return MemberActivity(m.id, m.state, *now, None, 0.0, 0.0, "-")
+        return MemberActivity(m.member, m.state, *now, 0.0, 0.0)
     ago_s, rate = max(0, state.now_ms - at_ms) / 1_000, last.rows / max(last.seconds, 0.001)
-    reading = last.reading, last.limit_text if last.reading_bound else ""
-    return MemberActivity(m.id, m.state, *now, ago_s, last.seconds, round(rate, 1), last.slowest, *reading)
+    limit, reads = last.limit_text if last.reading_bound else "", last.reading
+    return MemberActivity(m.member, m.state, *now, last.seconds, round(rate, 1), reads, ago_s, last.slowest, limit)

@@ -1,101 +1,121 @@
 """The read model behind `coop-kafka describe`. Pure."""
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.policies import is_plain_copy
-from coordinator.assignment.rebalance import minus, union
+from coordinator.assignment.rebalance import union
 from coordinator.progress.growth import Growth
 from coordinator.progress.segments import Progress
 from coordinator.redis.group_state import LONGEST_BATCH, PINNED, STANDBY, WORKING, GroupState, Handed
+from coordinator.tools.fields import (
+    EndAge,
+    GroupField,
+    HashesText,
+    LaneEpoch,
+    LogEnd,
+    Means,
+    MemberId,
+    MemberState,
+    PartitionNumber,
+    RecoveringMs,
+    StableOffset,
+    TopicField,
+)
 from coordinator.tools.operations.gaps import PartitionGaps, count, progress
 from coordinator.tools.operations.log_ends import age_s
+from coordinator.values.hash_map import HashMap, missing
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.ranges import union as joined
 from coordinator.values.subscription import TopicPartition
 
 _FAILED = " (failed: grouped, whole partitions)"
-Owner = tuple[HashRange, str, str]
-"""An owned range with its lane epoch and member."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneView:
     """A hash range with one position and one owner."""
 
-    hashes: str  # "lo-hi", inclusive, 16 hex digits each
-    position: int  # the next offset to read
-    lag: int | None  # records and holes from the position to the end; None while the end is unknown
-    epoch: str | None  # lane epoch; None if no member owns the range
-    member: str | None
+    hashes: HashesText
+    position: Annotated[int, Means("The next offset to read.", "POSITION")]
+    lag: Annotated[int | None, Means("Offsets from the position to the end.", "LANE LAG")]
+    epoch: LaneEpoch
+    member: Annotated[str | None, Means("Its owner; null if it has none.", "MEMBER")]
 
 
 @dataclass(frozen=True, slots=True)
 class SlicesView:
     """Offsets of a partition that one member of a group without order reads now."""
 
-    offsets: tuple[str, ...]  # inclusive; without the offsets that are done
-    epoch: str  # their lane epoch
-    member: str
-    since_s: float | None  # since the member's batch began; None before its authorisation
+    offsets: Annotated[tuple[str, ...], Means("Inclusive ranges of offsets. Only without order.", "OFFSETS")]
+    epoch: Annotated[str, Means("Their lane epoch.")]
+    member: Annotated[str, Means("The member that reads them now.", "MEMBER")]
+    since_s: Annotated[float | None, Means("Age of its batch; null before its authorisation.", "SINCE S")]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
     """A partition with its lanes."""
 
-    topic: str
-    partition: int
-    stable: int
-    end: int | None  # the log end; None before the first look, and if Kafka has no such partition
-    lag: int | None  # offsets from the stable offset to the end
-    gaps: int  # number of gaps above the stable offset
+    topic: TopicField
+    partition: PartitionNumber
+    stable: StableOffset
+    end: LogEnd
+    lag: Annotated[int | None, Means("Offsets from the stable offset to the end.", "LAG")]
+    gaps: Annotated[int, Means("Number of gaps above the stable offset.", "GAPS")]
     lanes: tuple[LaneView, ...]
     slices: tuple[SlicesView, ...] = ()  # of a group without order, by their first offsets
-    end_age_s: float | None = None  # time since somebody asked Kafka for the end
+    end_age_s: EndAge = None
 
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
     """A member with a lease, or whose lease ended while it owned ranges that no member has acquired since."""
 
-    id: str
-    lease_left_ms: int  # 0 after the end of the lease: others may acquire its ranges
-    state: str  # working, standby, hung (its batch takes too long), leaving, ended (its lease is over)
-    fields: Mapping[str, str]  # its fields when it joined
+    member: MemberId
+    lease_left_ms: Annotated[int, Means("Time left of its lease; 0 after its end.", "LEASE")]
+    state: MemberState
+    fields: Annotated[
+        Mapping[str, str],
+        Means(
+            "Name to text, as the member joined: `host`, `driver_pid`, `pid` (of the reader), `capacity`, "
+            "`application`, `label.*` and others.",
+            "HOST, DRIVER PID, READER PID, CAPACITY, APPLICATION, LABELS",
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthView:
     """The growth of a topic (rule: growth-order)."""
 
-    topic: str
-    old: int  # partitions
-    new: int
-    promise: str  # whose order is guaranteed across the growth
-    ordered: bool  # whether it is the order of all keys
-    grace_left_ms: int  # 0 after the grace
-    waiting: bool  # whether new partitions wait for older ones
+    topic: Annotated[str, Means("A topic that [grew](growth.md).")]
+    old: Annotated[int, Means("Partitions before.")]
+    new: Annotated[int, Means("Partitions after.")]
+    promise: Annotated[str, Means("The keys whose order is guaranteed across the growth.")]
+    ordered: Annotated[bool, Means("Whether it is the order of all keys.")]
+    grace_left_ms: Annotated[int, Means("Time left of the grace; 0 after it.")]
+    waiting: Annotated[bool, Means("Whether new partitions wait for older ones.")]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
     """A group at one moment."""
 
-    group: str
-    state: str  # Kafka's names: Empty, PreparingRebalance, CompletingRebalance, Stable
-    generation: int  # of the assignment; 0 before the first
-    assignor: str  # name and version, and whether it failed; empty before the first assignment
-    reset: int  # the reset epoch: 0, or the time of the last reset in ms since 1970
-    recovering_ms: int  # time left to recover from a loss of state; 0 if the group does not recover
-    policy: Mapping[str, str]  # those that were set; the others have their defaults
+    group: GroupField
+    state: Annotated[str, Means("[State](operations.md#describe) of the group, by Kafka's names.")]
+    generation: Annotated[int, Means("Generation of the assignment; 0 before the first.")]
+    assignor: Annotated[str, Means("Name and version of the assignor; empty before the first assignment.")]
+    reset: Annotated[int, Means("Reset epoch: 0, or the time of the last reset.")]
+    recovering_ms: RecoveringMs
+    policy: Annotated[Mapping[str, str], Means("[Policies](policies.md) that were set: name to boolean.")]
     members: tuple[MemberView, ...]
     partitions: tuple[PartitionView, ...]
     growths: tuple[GrowthView, ...] = ()
-    ordering: str = "key"  # or none
-    unread: tuple[str, ...] = ()  # ranges that no working member of a pinned group names: "orders-0 lo-hi"
+    ordering: Annotated[str, Means("`key` or `none`.")] = "key"
+    unread: Annotated[tuple[str, ...], Means("Ranges that no working member of a pinned group names.")] = ()
 
 
 def view(group: str, state: GroupState) -> GroupView:
@@ -170,7 +190,7 @@ def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
         return "Empty"
     if state.meta.get("ordering") == "none":  # it has no assignment (rule: hand-out)
         return "Stable"
-    working = {m.id for m in members if m.state == WORKING}
+    working = {m.member for m in members if m.state == WORKING}
     assigned, owned = _assigned(state), _owned(state)
     if state.meta.get("protocol") == PINNED:  # the entries and the ranges of other members wait for their spares
         assigned, owned = ({m: ranges for m, ranges in of.items() if m in working} for of in (assigned, owned))
@@ -186,9 +206,9 @@ def _unread(state: GroupState, members: tuple[MemberView, ...]) -> Iterator[str]
     """The ranges that no working member of a pinned group names; none in a group that assigns ranges."""
     if state.meta.get("protocol") != PINNED:
         return
-    named = [state.assignment.get(m.id, {}) for m in members if m.state == WORKING]
+    named = [state.assignment.get(m.member, {}) for m in members if m.state == WORKING]
     for tp in sorted(state.segments):
-        yield from (f"{tp} {hashes}" for hashes in minus(WHOLE, (h for ranges in named for h in ranges.get(tp, ()))))
+        yield from (f"{tp} {hashes}" for hashes in missing(WHOLE, (h for ranges in named for h in ranges.get(tp, ()))))
 
 
 def _unassigned(state: GroupState) -> bool:
@@ -215,10 +235,11 @@ def _owned(state: GroupState) -> dict[str, Ranges]:
 def _partition(tp: TopicPartition, state: GroupState) -> PartitionView:
     segments, owners, end = state.segments[tp], state.owners.get(tp, ()), state.ends.get(tp)
     stable = min((position for _, position in segments), default=state.stable.get(tp, 0))
+    owned = HashMap((hashes, (epoch, member)) for hashes, epoch, member in owners)
     lanes = (
-        LaneView(str(hashes), position, lag(position, end), epoch, member)
+        LaneView(str(hashes), position, lag(position, end), *owner)
         for segment, position in segments
-        for hashes, epoch, member in _owned_pieces(segment, owners)
+        for hashes, owner in owned.filled(segment, (None, None))
     )
     found = progress(state, tp)
     slices = tuple(_slices(state, state.handed.get(tp, ()), found))
@@ -242,18 +263,3 @@ def runs_s(member: str, state: GroupState) -> float | None:
     if hung_ms is None or longest is None:
         return None
     return max(0, state.now_ms - (hung_ms - int(longest))) / 1_000
-
-
-def _owned_pieces(segment: HashRange, owners: tuple[Owner, ...]) -> Iterator[tuple[HashRange, str | None, str | None]]:
-    """The segment, cut where its owner changes.
-
-    segment  |==================|
-    owners     |aaaaaa||bbbbbbbbbbbb|
-    pieces   |=|aaaaaa||bbbbbbbb|
-    """
-    first, until = (bisect_right(owners, bound, key=lambda owner: owner[0].lo) for bound in segment)
-    near = owners[max(0, first - 1) : until]
-    bounds = (bound for hashes, _, _ in near for bound in (hashes.lo, hashes.hi + 1))
-    for piece in segment.cut(bounds):
-        owner = next(((epoch, member) for hashes, epoch, member in near if piece.lo in hashes), (None, None))
-        yield piece, *owner

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from coordinator.redis.group_state import Event
+from coordinator.progress.failing import FailingRecord
+from coordinator.redis.group_state import GroupEvent
 from coordinator.tools.operations.key_owner import KeyOwner
-from coordinator.tools.operations.top_view import lane_fields
 from coordinator.tools.operations.views import GroupView, PartitionView, view
+from coordinator.tools.operations.waiting_views import FailingKey, StrikeView
 from coordinator.tools.page.look import PageLook
 from coordinator.values.subscription import TopicPartition
 
@@ -39,11 +40,15 @@ def overview(group: str, look: PageLook) -> PageFacts:
         ],
         "topics": {t: sum(p.topic == t for p in seen.partitions) for t in sorted({p.topic for p in seen.partitions})},
         "partitions": _partitions(seen, Counter(record.tp for record in look.failing)),
-        "lanes": [lane_fields(lane) for lane in top.lanes[:MOST]],
-        "failing": [r.shown for r in sorted(look.failing, key=lambda r: (not r.parked, -r.attempts))[:MOST]],
+        "lanes": [asdict(lane) for lane in top.lanes[:MOST]],
+        "failing": [asdict(FailingKey.of(r)) for r in sorted(look.failing, key=_most_tried)[:MOST]],
         "failing_keys": {"deferred": top.deferred_keys, "parked": top.parked_keys},
-        "parked": [s.shown for s in look.strikes if s.parked][:MOST],
+        "parked": [asdict(StrikeView.of(s)) for s in look.strikes if s.parked][:MOST],
     }
+
+
+def _most_tried(record: FailingRecord) -> tuple[bool, int]:
+    return not record.parked, -record.attempts
 
 
 def _partitions(seen: GroupView, failing: Mapping[TopicPartition, int]) -> list[PageFacts]:
@@ -62,7 +67,7 @@ def _partition(p: PartitionView, failing: Mapping[TopicPartition, int]) -> PageF
     return known | counts
 
 
-def written_event(e: Event) -> PageFacts:
+def written_event(e: GroupEvent) -> PageFacts:
     """An event."""
     return {**asdict(e), "at_ms": e.at_ms}
 

@@ -12,7 +12,7 @@ from threading import Lock
 from coordinator.errors import CoopKafkaError
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import last_events
-from coordinator.redis.group_state import Event, GroupState
+from coordinator.redis.group_state import GroupEvent, GroupState
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import list_groups, read_group
@@ -56,7 +56,7 @@ class Looks:
         with self._lock:
             return list(self._lags.get(group, ()))
 
-    def events(self, group: str) -> list[Event]:
+    def events(self, group: str) -> list[GroupEvent]:
         """The last events, the oldest first."""
         return last_events(self.client, group, EVENTS)
 

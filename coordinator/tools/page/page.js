@@ -74,13 +74,13 @@ function showGroup(seen) {
   by("lag").textContent = `${count(seen.lag)} offsets behind the log ends${age}` + (seen.trouble ? ` (${seen.trouble})` : "");
   showLags(seen.lags);
   table("members", [
-    ["member", (m) => m.id],
+    ["member", (m) => m.member],
     ["state", (m) => bad(m.state, m.state !== "working" && m.state !== "standby")],
     ["host", (m) => m.host],
     ["lease left s", (m) => (m.lease_left_ms / 1000).toFixed(0), "number"],
     ["batch runs s", (m) => (m.runs_s === null ? "-" : m.runs_s.toFixed(0)), "number"],
     ["records/s", (m) => Math.round(m.rate), "number"],
-    ["slowest lane", (m) => m.slowest],
+    ["slowest lane", (m) => m.slowest_lane],
   ], seen.members, "no member");
   table("partitions", [
     ["partition", (p) => choice(p)],

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coordinator.plan.cost.batch_cost import LaneId
 from coordinator.plan.cost.quotas import Budget, Quota
 from coordinator.plan.cost.steering import Steering
 from coordinator.plan.cost.telemetry import MOST_KEYS, KeyCost, SliceCost
@@ -21,7 +20,7 @@ from coordinator.plan.poison import Strike, tried
 from coordinator.progress.ends import ended, ends_of
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
-from coordinator.progress.slices import Slice
+from coordinator.progress.slices import LaneId, Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import hash_key
@@ -161,7 +160,7 @@ class Workload:
         rows = sum(report.rows for report in self._reports.values())
         self.batches.append(Batch(took, slots_ms, rows, tuple(s for task in tasks for s in task)))
         for s in ended(offset, early).slices:
-            self.progress = self.progress.add_all({s.hashes: (s.offsets,)})
+            self.progress = self.progress.add_all([(s.hashes, (s.offsets,))])
         self.progress = coalesced(self.progress)
         self.steering.learn(offset, self._reports, early)
 

@@ -14,7 +14,7 @@ from coordinator.errors import UnknownGroupError
 from coordinator.plan.poison import Strike
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import last_events
-from coordinator.redis.group_state import Event, GroupState
+from coordinator.redis.group_state import GroupEvent, GroupState
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.values.ranges import WHOLE, HashRange
@@ -171,7 +171,7 @@ class Fleet:
         epochs = frozenset(epoch for of_p in mine.values() for _, epoch, _ in of_p)
         return output.Held(time.monotonic_ns(), driver.name, ranges, epochs)
 
-    def events_of(self, driver: Driver) -> list[Event]:
+    def events_of(self, driver: Driver) -> list[GroupEvent]:
         """The events about a driver that has worked."""
         with closing(RedisClient(self.redis_url)) as client:
             return [e for e in last_events(client, self.group, _MANY) if e.member == driver.member]

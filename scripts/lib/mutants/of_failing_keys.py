@@ -61,7 +61,7 @@ FAULTS = (
     ),
     Fault(
         "an entry below the position holds its key (against rule: position-holds-the-key)",
-        (Edit(_PLAN, "            if record.offset < owned.position:\n", "            if False:\n"),),
+        (Edit(_PLAN, "if r.offset >= owned.position", "if True"),),
         _OF_PLAN,
     ),
     Fault(
@@ -142,18 +142,7 @@ FAULTS = (
     ),
     Fault(
         "the highest end of a hash counts (against rule: replay-may-defer)",
-        (
-            Edit(
-                "coordinator/progress/ends.py",
-                "            heappush(heap, (following[1], following[0].hi))\n",
-                "            heappush(heap, (-following[1], following[0].hi))\n",
-            ),
-            Edit(
-                "coordinator/progress/ends.py",
-                "pieces.append((HashRange(lo, until - 1), heap[0][0]))",
-                "pieces.append((HashRange(lo, until - 1), abs(heap[0][0])))",
-            ),
-        ),
+        (Edit("coordinator/progress/ends.py", "(hashes, min(of_each))", "(hashes, max(of_each))"),),
         ("tests/coordinator/progress/test_ends.py",),
     ),
     Fault(

@@ -76,8 +76,8 @@ FAULTS = (
         (
             Edit(
                 _GROWTH,
-                "    return reduce(_lower, of_each, HashMap.of(WHOLE, OPEN))\n",
-                "    return next(iter(of_each), HashMap.of(WHOLE, OPEN))\n",
+                "*chain.from_iterable(older)",
+                "*next(older, ())",
             ),
         ),
         _ORDER,

@@ -50,7 +50,7 @@ FAULTS = (
     ),
     Fault(
         "a hash that one topic owns may be read",
-        (Edit("coordinator/plan/joined_ranges.py", "(((WHOLE, 0),))", "(((WHOLE, None),))"),),
+        (Edit("coordinator/plan/joined_ranges.py", ".filled(WHOLE, 0)", ".filled(WHOLE, None)"),),
         ("tests/coordinator/plan/test_joined_ranges.py",),
     ),
     Fault(

@@ -67,7 +67,7 @@ FAULTS = (
     ),
     Fault(
         "a parked key stands behind those that are tried again",
-        (Edit(_FACTS, "key=lambda r: (not r.parked, -r.attempts)", "key=lambda r: (r.parked, -r.attempts)"),),
+        (Edit(_FACTS, "return not record.parked, -record.attempts", "return record.parked, -record.attempts"),),
         _SHOWN,
     ),
     Fault(
@@ -121,8 +121,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/tools/operations/top_view.py",
-                "runs_s(m.id, state) if m.lease_left_ms else None",
-                "runs_s(m.id, state)",
+                "runs_s(m.member, state) if m.lease_left_ms else None",
+                "runs_s(m.member, state)",
             ),
         ),
         ("tests/coordinator/tools/cli/test_lane_commands.py",),

@@ -35,7 +35,9 @@ FAULTS = (
         "a struck lane is read together with others",
         (
             Edit(
-                _POISON, "bounds = {b for s in strikes for b in (s.hashes.lo, s.hashes.hi + 1)}", "bounds = set[int]()"
+                _POISON,
+                "in strikes.filled(owned.hashes, ())",
+                "in [(owned.hashes, s) for _, s in strikes.filled(owned.hashes, ())][:1]",
             ),
         ),
         _OF_POISON,
@@ -262,7 +264,7 @@ FAULTS = (
     ),
     Fault(
         "a cut beside a key leaves another with it",
-        (Edit(_CUTS, "for b in (self.hashes.lo, self.hashes.hi + 1) if", "for b in (self.hashes.lo,) if"),),
+        (Edit("coordinator/values/ranges.py", "for first in (self.lo, self.hi + 1) if", "for first in (self.lo,) if"),),
         _OF_CUTS,
     ),
     Fault(
@@ -314,7 +316,7 @@ FAULTS = (
     ),
     Fault(
         "a log that was cut and has grown again passes for the old one",
-        (Edit("coordinator/progress/data_loss.py", "if tp in ends and ends[tp] < x.end}", "if tp in ends and False}"),),
+        (Edit("coordinator/progress/data_loss.py", "ends[tp] < extent.end", "False"),),
         ("tests/coordinator/member/test_leader_epochs.py",),
     ),
     Fault(

@@ -80,8 +80,8 @@ FAULTS = (
         (
             Edit(
                 _SEARCH,
-                "    return min(search.claims[lane], Claim.of(",
-                "    return max(search.claims[lane], Claim.of(",
+                "    return min(search.claims[lane], CostClaim.of(",
+                "    return max(search.claims[lane], CostClaim.of(",
             ),
         ),
         _OF_SEARCH,

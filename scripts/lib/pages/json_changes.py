@@ -1,6 +1,10 @@
 """The JSON of the verbs that change a group or copy it, for docs/json.md."""
 
-from pages.json_fields import EXECUTED, KEYS, PARTITION, STRIKES, TOPIC, Document, Field, each
+from coordinator.tools.fields import Field, fields_of
+from coordinator.tools.moving.exporting import Exported
+from coordinator.tools.operations.redrive_view import RedriveView
+from coordinator.tools.operations.reset_plan import PartitionReset
+from pages.json_fields import EXECUTED, KEYS, STRIKES, Document, each
 
 CHANGES = (
     Document("release", "The strikes and failing keys that were released.", (*STRIKES, *KEYS)),
@@ -20,15 +24,7 @@ CHANGES = (
         (
             EXECUTED,
             Field("reset", "integer or null", "The new reset epoch; null after a dry run."),
-            *each(
-                "partitions",
-                TOPIC,
-                PARTITION,
-                Field("before", "integer", "Stable offset before.", "STABLE, WAS"),
-                Field("after", "integer", "All its positions after.", "RESET TO, IS NOW"),
-                Field("by", "integer", "The difference.", "BY"),
-                Field("clipped", "boolean", "Whether it is only the nearest offset that the log has.", "the star"),
-            ),
+            *each("partitions", PartitionReset, Field("by", "integer", "The difference.", "BY")),
         ),
     ),
     Document(
@@ -39,22 +35,7 @@ CHANGES = (
             Field("from", "text", "The dead-letter topic."),
             Field("to", "text", "The topic that the records came from."),
             Field("parked", "integer", "Keys of the topic that wait for `release`. They are no dead letters."),
-            Field("records", "integer", "Records to redrive."),
-            Field("keys", "integer", "Their keys."),
-            Field("others", "integer", "Dead letters of other groups or topics, which are left out."),
-            Field("strange", "integer", "Records of the dead-letter topic that are no dead letters."),
-            Field("out_of_order", "integer", "Records that come after later records of their keys."),
-            Field("late_keys", "list of object or null", "The keys of these records; null with `--execute`."),
-            *each(
-                "late_keys",
-                TOPIC,
-                PARTITION,
-                Field("key_hash", "text", "Hash of the key, 16 hex digits.", "KEY HASH"),
-                Field("first_offset", "integer", "Where its first dead letter was in the topic.", "FIRST OFFSET"),
-                Field("records", "integer", "Its records to redrive.", "RECORDS"),
-                Field("out_of_order", "integer", "Those that a later record precedes.", "OUT OF ORDER"),
-                Field("later_records", "integer", "Records of the key after the first one.", "LATER RECORDS"),
-            ),
+            *fields_of(RedriveView),
         ),
     ),
     Document(
@@ -62,13 +43,17 @@ CHANGES = (
         "Where the group begins, or would begin.",
         (
             EXECUTED,
-            *each(
-                "partitions",
-                TOPIC,
-                PARTITION,
-                Field("position", "integer", "The first offset that may have to be read.", "BEGINS AT"),
-                Field("above", "list of text", "Later offsets that are done; the table counts them.", "DONE LATER"),
-                Field("clipped", "boolean", "Whether it is only the nearest offset that the log has.", "the star"),
+            Field("partitions[].topic", "text", "Topic.", "TOPIC"),
+            Field("partitions[].partition", "integer", "Number of the partition.", "PARTITION"),
+            Field("partitions[].position", "integer", "The first offset that may have to be read.", "BEGINS AT"),
+            Field(
+                "partitions[].above",
+                "list of text",
+                "Later offsets that are done; the table counts them.",
+                "DONE LATER",
+            ),
+            Field(
+                "partitions[].clipped", "boolean", "Whether it is only the nearest offset that the log has.", "the star"
             ),
             Field(
                 "without", "list of text", "Partitions without an offset, `topic-partition`. They begin at earliest."
@@ -80,13 +65,7 @@ CHANGES = (
         "The offsets for plain consumers.",
         (
             EXECUTED,
-            *each(
-                "partitions",
-                TOPIC,
-                PARTITION,
-                Field("offset", "integer", "The stable offset.", "OFFSET"),
-                Field("reach", "integer", "The end of the done records.", "READ AGAIN UP TO"),
-            ),
+            *each("partitions", Exported),
         ),
     ),
     Document(

@@ -1,162 +1,30 @@
 """The JSON of the verbs that only look, for docs/json.md."""
 
-from pages.json_fields import (
-    END,
-    END_AGE,
-    EPOCH,
-    HASHES,
-    KEYS,
-    PARTITION,
-    STABLE,
-    STRIKES,
-    TOPIC,
-    Document,
-    Field,
-    each,
-)
-
-_LANE = (
-    Field("member", "text", "Its member.", "MEMBER"),
-    TOPIC,
-    PARTITION,
-    HASHES,
-    Field("position", "integer", "The next offset to read.", "POSITION"),
-    Field("lag", "integer", "Records up to the log end, estimated.", "LAG"),
-    Field("lag_s", "integer or null", "Age of the oldest unread record in seconds.", "LAG S"),
-    Field("lag_at_least", "boolean", "Whether `lag_s` is a lower bound.", "LAG S"),
-    Field("rate", "number", "Records per second of the last batch.", "RATE"),
-    Field(
-        "drain_s",
-        "integer or null",
-        "Seconds until `lag` is read at `rate`, if no record comes; null without a rate.",
-        "DRAIN S",
-    ),
-    Field("record_ms", "number", "Time that a record occupies a slot; 0 if unknown.", "MS/RECORD"),
-    Field("cost", "text", "`sure`, `guessed` or `unknown`: the quality of `record_ms`.", "MS/RECORD"),
-    Field("quota", "integer", "Records of the batch that was planned last.", "QUOTA"),
-    Field("why", "text", "The [bound](reference.md#bounds-of-a-lane) of the lane.", "WHY"),
-)
-
-_FAILING_KEYS = (
-    Field("deferred_keys", "integer", "Failing keys that are tried again."),
-    Field("parked_keys", "integer", "Failing keys that wait for `release`."),
-)
-_GROUP = (
-    Field("group", "text", "Name of the group."),
-    Field("state", "text", "[State](operations.md#describe) of the group, by Kafka's names."),
-    Field("generation", "integer", "Generation of the assignment; 0 before the first."),
-    Field("assignor", "text", "Name and version of the assignor; empty before the first assignment."),
-    Field("reset", "integer", "Reset epoch: 0, or the time of the last reset."),
-    Field("recovering_ms", "integer", "Time left to recover from a loss of state; 0 if it does not recover."),
-    Field("policy", "object", "[Policies](policies.md) that were set: name to boolean."),
-    Field("ordering", "text", "`key` or `none`."),
-    Field("unread", "list of text", "Ranges that no working member of a pinned group names."),
-    *each(
-        "members",
-        Field("member", "text", "Id of the member.", "MEMBER"),
-        Field("lease_left_ms", "integer", "Time left of its lease; 0 after its end.", "LEASE"),
-        Field("state", "text", "[State](operations.md#describe) of the member.", "STATE"),
-        Field(
-            "fields",
-            "object",
-            "Name to text, as the member joined: `host`, `driver_pid`, `pid` (of the reader), `capacity`, "
-            "`application`, `label.*` and others.",
-            "HOST, DRIVER PID, READER PID, CAPACITY, APPLICATION, LABELS",
-        ),
-    ),
-    *each(
-        "partitions",
-        TOPIC,
-        PARTITION,
-        STABLE,
-        END,
-        END_AGE,
-        Field("lag", "integer or null", "Offsets from the stable offset to the end.", "LAG"),
-        Field("gaps", "integer", "Number of gaps above the stable offset.", "GAPS"),
-        *each(
-            "lanes",
-            HASHES,
-            Field("position", "integer", "The next offset to read.", "POSITION"),
-            Field("lag", "integer or null", "Offsets from the position to the end.", "LANE LAG"),
-            EPOCH,
-            Field("member", "text or null", "Its owner; null if it has none.", "MEMBER"),
-        ),
-        *each(
-            "slices",
-            Field("offsets", "list of text", "Inclusive ranges of offsets. Only without order.", "OFFSETS"),
-            Field("epoch", "text", "Their lane epoch."),
-            Field("member", "text", "The member that reads them now.", "MEMBER"),
-            Field("since_s", "number or null", "Age of its batch; null before its authorisation.", "SINCE S"),
-        ),
-    ),
-    *each(
-        "growths",
-        Field("topic", "text", "A topic that [grew](growth.md)."),
-        Field("old", "integer", "Partitions before."),
-        Field("new", "integer", "Partitions after."),
-        Field("promise", "text", "The keys whose order is guaranteed across the growth."),
-        Field("ordered", "boolean", "Whether it is the order of all keys."),
-        Field("grace_left_ms", "integer", "Time left of the grace; 0 after it."),
-        Field("waiting", "boolean", "Whether new partitions wait for older ones."),
-    ),
-    *each("limited", *_LANE),
-    *_FAILING_KEYS,
-)
+from coordinator.tools.audit.report import Audit
+from coordinator.tools.fields import Field, fields_of
+from coordinator.tools.operations.gaps import PartitionGaps
+from coordinator.tools.operations.group_health import Health
+from coordinator.tools.operations.group_list import GroupLine
+from coordinator.tools.operations.key_owner import KeyOwner
+from coordinator.tools.operations.top_view import LaneAtWork, TopView
+from coordinator.tools.operations.views import GroupView
+from coordinator.tools.operations.waiting_views import FailingCounts
+from pages.json_fields import KEYS, STRIKES, Document, each
 
 LOOKS = (
-    Document(
-        "groups list",
-        "The groups of this Redis.",
-        each(
-            "groups",
-            Field("group", "text", "Name of the group.", "GROUP"),
-            Field("state", "text", "[State](operations.md#describe) of the group, or `Unreadable`.", "STATE"),
-            Field("members", "integer or null", "Members with a lease.", "MEMBERS"),
-            Field("lag", "integer or null", "Offsets to the log ends, of partitions with a known end.", "LAG"),
-            Field("end_age_s", "number or null", "Age of the oldest log end.", "END AGE S"),
-        ),
-    ),
+    Document("groups list", "The groups of this Redis.", each("groups", GroupLine)),
     Document(
         "describe",
         "The group. With replica sets, `replica_sets` has the same fields for each of the other sets.",
-        (*_GROUP, Field("replica_sets", "list of object", "The other replica sets; absent without them.")),
-    ),
-    Document(
-        "gaps",
-        "Every partition, also without gaps.",
-        each(
-            "partitions",
-            TOPIC,
-            PARTITION,
-            STABLE,
-            END,
-            END_AGE,
-            Field("furthest", "integer", "No lane has read from this offset on."),
-            *each(
-                "gaps",
-                HASHES,
-                Field("position", "integer", "The next offset to read."),
-                Field("missing", "list of text", "Unread ranges of offsets, inclusive.", "MISSING"),
-            ),
+        (
+            *fields_of(GroupView),
+            *each("limited", LaneAtWork),
+            *fields_of(FailingCounts),
+            Field("replica_sets", "list of object", "The other replica sets; absent without them."),
         ),
     ),
-    Document(
-        "owner",
-        "One object for each partition that may hold the key.",
-        each(
-            "owners",
-            TOPIC,
-            PARTITION,
-            Field("usual", "boolean", "Whether Kafka's default partitioner chooses this partition.", "the star"),
-            Field("key_hash", "text", "Hash of the key, 16 hex digits.", "KEY HASH"),
-            HASHES,
-            Field("position", "integer", "All records of the key before it are done.", "POSITION"),
-            Field("done_above", "list of text", "Individual commits above it, inclusive.", "DONE ABOVE"),
-            EPOCH,
-            Field("member", "text or null", "The owner; null if it has none.", "MEMBER"),
-            Field("host", "text or null", "Host of the owner's driver.", "HOST"),
-        ),
-    ),
+    Document("gaps", "Every partition, also without gaps.", each("partitions", PartitionGaps)),
+    Document("owner", "One object for each partition that may hold the key.", each("owners", KeyOwner)),
     Document(
         "events",
         "One object on each line, for each [event](reference.md#events). With `--follow`, lines go on.",
@@ -169,52 +37,13 @@ LOOKS = (
             Field("ranges", "text", "Key ranges whose owner changed; empty without them.", "the rest"),
         ),
     ),
-    Document(
-        "top",
-        "Members and lanes at work. The most interesting lanes come first.",
-        (
-            Field("group", "text", "Name of the group."),
-            Field("state", "text", "[State](operations.md#describe) of the group."),
-            Field("lag", "integer or null", "Offsets to the log ends, of partitions with a known end."),
-            END_AGE,
-            *_FAILING_KEYS,
-            *each(
-                "members",
-                Field("member", "text", "Id of the member.", "MEMBER"),
-                Field("state", "text", "[State](operations.md#describe) of the member.", "STATE"),
-                Field("lanes", "integer", "Lanes that it reports.", "LANES"),
-                Field("slow_percent", "integer", "Share of its slots that slow lanes take.", "SLOW %"),
-                Field("runs_s", "number or null", "Time since its batch began; null between batches.", "RUNS S"),
-                Field("batch_s", "number", "Duration of its last batch; 0 without one.", "BATCH S"),
-                Field("rate", "number", "Records per second of its last batch; 0 without one.", "RATE"),
-                Field(
-                    "read_percent",
-                    "integer or null",
-                    "Part of `batch_s` in which the task that read longest read from Kafka.",
-                    "READ %",
-                ),
-                Field("ago_s", "number or null", "Time since its last batch ended; null without one.", "AGO S"),
-                Field("slowest_lane", "text", "The lane that took longest in it; `-` if unknown.", "SLOWEST LANE"),
-                Field("limit", "text", "Why more lanes or members do not help; mostly empty.", "the last line"),
-            ),
-            *each("lanes", *_LANE),
-        ),
-    ),
-    Document(
-        "check",
-        "The verdict. It is printed with every exit code but 2.",
-        (
-            Field("group", "text", "Name of the group."),
-            Field("status", "text", "`ok`, `failing` or `unknown`.", "the first word"),
-            Field("state", "text or null", "[State](operations.md#describe) of the group; null if Redis is away."),
-            Field("working", "integer or null", "Members that work."),
-            Field("lag", "integer or null", "Offsets to the log ends, all partitions; null if unknown.", "lag"),
-            Field("age_s", "number or null", "Age of the oldest unread record; null if unknown.", "age"),
-            Field("age_at_least", "boolean", "Whether `age_s` is a lower bound.", "age"),
-            Field("reasons", "list of text", "Empty if it is ok.", "the rest"),
-            Field("recovering_ms", "integer", "Time left to recover from a loss of state; 0 if it does not recover."),
-        ),
-    ),
+    Document("top", "Members and lanes at work. The most interesting lanes come first.", (*fields_of(TopView),)),
+    Document("check", "The verdict. It is printed with every exit code but 2.", (*fields_of(Health),)),
     Document("parked", "Key ranges over which members died or hung.", STRIKES),
     Document("failing", "Keys whose record failed.", KEYS),
+    Document(
+        "audit",
+        "The verdict, with exit code 0 or 3; see [audit.md](audit.md).",
+        (Field("good", "boolean", "Whether no partition has a fault."), *fields_of(Audit)),
+    ),
 )

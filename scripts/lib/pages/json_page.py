@@ -1,6 +1,5 @@
 """docs/json.md: the JSON of `coop-kafka VERB --json`, made from the tables of its fields."""
 
-from pages.json_audit import AUDIT
 from pages.json_changes import CHANGES
 from pages.json_fields import Document
 from pages.json_looks import LOOKS
@@ -23,7 +22,7 @@ With `--json`, each verb of `coop-kafka` prints one JSON object on stdout. `even
 """
 
 
-DOCUMENTS = (*LOOKS, AUDIT, *CHANGES)
+DOCUMENTS = (*LOOKS, *CHANGES)
 
 
 def markdown() -> str:

@@ -20,7 +20,7 @@ from coordinator.progress.ownership import Owned
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.calls import ScriptCalls
-from coordinator.redis.commits import CommitVerbs, Reservation, Standing, Turn
+from coordinator.redis.commits import CommitVerbs, Reservation, ReservedTurn, Standing
 from coordinator.values.ranges import OffsetRange, union
 from coordinator.values.subscription import TopicPartition
 from simulation.kafka import Record
@@ -197,7 +197,7 @@ class Confirming(CommitApi):
             self.sink.take_back(self.records, self.batch)
             raise
 
-    def reserve(self, tp: TopicPartition, wanted: Reservation, state: str, lease_ms: int) -> Turn:
+    def reserve(self, tp: TopicPartition, wanted: Reservation, state: str, lease_ms: int) -> ReservedTurn:
         """Count the answers to reservations."""
         if state == "ended":
             hashes = [owned.hashes for owned in wanted.lanes]

@@ -6,7 +6,7 @@ Half of the misfits name ranges across those of others. The other half are assig
 from collections.abc import Collection
 from random import Random
 
-from coordinator.assignment.rebalance import minus
+from coordinator.values.hash_map import missing
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import Assigned, Subscription, TopicPartition, Topics
@@ -70,4 +70,4 @@ def subscription(
 
 def outside(hashes: HashRange, pinned: Pinned) -> bool:
     """Whether a pinned driver names only a part of these hashes, or none."""
-    return bool(pinned and minus(hashes, pinned))
+    return bool(pinned and missing(hashes, pinned))

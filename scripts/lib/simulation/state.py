@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from coordinator.assignment.assignment_text import ranges_of
-from coordinator.assignment.rebalance import minus, union
+from coordinator.assignment.rebalance import union
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import Growth
 from coordinator.progress.segments import Segment
+from coordinator.values.hash_map import missing
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
 from simulation.kafka import Record
@@ -146,7 +147,7 @@ class State:
         return all(
             tp in self.segments
             and all(
-                position >= end or not minus(hashes, self._parked_below(tp, position))
+                position >= end or not missing(hashes, self._parked_below(tp, position))
                 for hashes, position in self.segments[tp]
             )
             for tp, end in ends.items()

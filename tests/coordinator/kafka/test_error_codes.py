@@ -8,7 +8,7 @@ from kafka import errors
 
 from coordinator.errors import CoopKafkaError, KafkaUnavailableError, LogError
 from coordinator.kafka.connection import KafkaConnection, Session
-from coordinator.kafka.error_codes import ROWS, Row, row_of
+from coordinator.kafka.error_codes import ROWS, FailureKind, row_of
 from coordinator.kafka.errors import explained, is_passing, is_refusal
 from coordinator.kafka.tokens import TokenEndpointError
 from coordinator.values.subscription import TopicPartition
@@ -116,7 +116,7 @@ PASSING = {row.what + str(row.anew): row for row in ROWS if row.error is KafkaUn
 
 
 @pytest.mark.parametrize("row", PASSING.values(), ids=PASSING)
-def test_the_next_try_differs(kafka: Kafka, row: Row) -> None:
+def test_the_next_try_differs(kafka: Kafka, row: FailureKind) -> None:
     """By a new connection; or by leaders and coordinators that are asked for again."""
     failure = {**KINDS, **OTHERS}[row.kinds.split()[0]]()
     tries, tp = list[tuple[Session, int, int]](), TopicPartition("t", 0)

@@ -10,7 +10,7 @@ from coordinator.member.accepting import accept
 from coordinator.member.committing import witness
 from coordinator.member.decision import RETRY_MS, Decision, LookAgain, Step
 from coordinator.member.evidence import Evidence
-from coordinator.member.requests import Commit, Log, ReadHighWatermarks, ReadResetEpoch, ReadTopics
+from coordinator.member.requests import Commit, LogLine, ReadHighWatermarks, ReadResetEpoch, ReadTopics
 from coordinator.member.state import Commits, CommitUnderWay, Life, Losses, Low, State, Turn
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.ownership import completed
@@ -63,7 +63,7 @@ def test_a_topic_of_a_pattern_that_was_deleted__data_loss() -> None:
 def test_a_deleted_topic_without_fail_on_data_loss__warn() -> None:
     state = joined(log=replace(LOG, topics={"other": OTHER}))
     decision = decided(accept, state, call(end_of(), subscription=PATTERN, fail_on_data_loss=False))
-    assert decision == Decision(state, (Log("group g: topic 'orders' was deleted while it was read"),))
+    assert decision == Decision(state, (LogLine("group g: topic 'orders' was deleted while it was read"),))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_start_beyond_a_log_without_fail_on_data_loss__it_is_not_committed() -> 
         evidence=Evidence(unconfirmed=(start,)),
         commits=Commits(CommitUnderWay(start, request, all_of_it=False)),
     )
-    assert decision == Decision(state, (Log(warning),))
+    assert decision == Decision(state, (LogLine(warning),))
 
 
 def test_start_of_a_deleted_topic_without_fail_on_data_loss__redis_decides() -> None:
@@ -229,7 +229,7 @@ def test_committed_start_beyond_a_log__it_must_vanish_from_the_next_offset() -> 
     warning = "group g: orders-0: the log ends at 100, before the offset 200 of the checkpoint; it is not committed"
     turn = Turn(committed=True, skipped=True)
     state = joined(log=GIVEN_UP, commits=Commits(None, start), turn=turn)
-    assert decision == Decision(state, (Log(warning),))
+    assert decision == Decision(state, (LogLine(warning),))
 
 
 def test_log_ends_are_not_known_yet__ask() -> None:

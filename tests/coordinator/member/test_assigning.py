@@ -18,7 +18,7 @@ from coordinator.member.requests import (
     Assign,
     Compute,
     Event,
-    Log,
+    LogLine,
     LookAtGroup,
     ReadAssignment,
     ReadLeaderRacks,
@@ -176,7 +176,7 @@ def test_our_own_entry_is_gone__the_next_look_is_fenced() -> None:
 def test_the_assignor_fails__whole_partitions_and_a_warning() -> None:
     made: Assignment = {MEMBER: {TP: (WHOLE,)}, "m-2": {}}
     line = "the assignor grouped 1 failed here, grouped assigns whole partitions: no idea"
-    assert assigned(ALL, BOTH, made, 2, "no idea") == Decision(STATE, (Log(line),), LookAgain())
+    assert assigned(ALL, BOTH, made, 2, "no idea") == Decision(STATE, (LogLine(line),), LookAgain())
 
 
 def test_a_member_that_shares_no_assignor_with_the_others__is_left_out() -> None:

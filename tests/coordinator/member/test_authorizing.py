@@ -12,7 +12,7 @@ from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, Return
 from coordinator.member.evidence import Evidence
 from coordinator.member.inbox import Reach
-from coordinator.member.requests import Authorize, Log, Pack, ReadPolicy, ReadProgress, ReadReach
+from coordinator.member.requests import Authorize, LogLine, Pack, ReadPolicy, ReadProgress, ReadReach
 from coordinator.member.state import Owning, State
 from coordinator.progress.ownership import Ownership
 from coordinator.progress.segments import Progress, Segment
@@ -27,7 +27,7 @@ END = end_of(10, 20)
 PLANNED, REPLAYED, GRANTED = Batch(END), Batch(END, replayed=True), Batch(END, granted=owned())
 READABLE = Batch(END, granted=owned(), readable=owned())
 TASKS = ((Slice(TP, WHOLE, OffsetRange(10, 20)),),)
-PART = Log("group g: part of a batch is left out: other members own it, it is parked, or its positions were reset")
+PART = LogLine("group g: part of a batch is left out: other members own it, it is parked, or its positions were reset")
 
 
 def arrived(batch: Batch, **changes: Any) -> State:
@@ -196,7 +196,7 @@ REST = replace(
         )
     },
 )
-LEFT_OUT = Log("group g: a replay leaves out records that were acknowledged")
+LEFT_OUT = LogLine("group g: a replay leaves out records that were acknowledged")
 
 
 def test_replayed_on_request__offsets_that_are_done_are_left_out() -> None:

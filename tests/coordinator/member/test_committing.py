@@ -18,12 +18,12 @@ from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, completed
+from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.lane_lines import BatchLine
 from coordinator.redis.replies import Acquired, Moved, Sealed
 from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import WHOLE, OffsetRange
-from progresses import starting_at
 from states import (
     EPOCH,
     FIRST,
@@ -315,7 +315,7 @@ def test_part_of_the_start_is_mine__the_rest_must_vanish_from_the_next_offset() 
 
 def test_other_ranges_are_owned_beside_the_batch__their_positions_stay() -> None:
     both = {TP: (Owned(LEFT, EPOCH), Owned(RIGHT, NEXT_EPOCH))}
-    progress = {TP: starting_at(10).cut((RIGHT.lo,))}
+    progress = {TP: Progress((Segment(LEFT, 10), Segment(RIGHT, 10)))}
     acquired = replace(held(10), ownership=both, progress=progress)
     state = under_way(end_of(10, 20, LEFT), owning=owning(acquired))
     request = Commit(end_of(10, 20, LEFT), completed(end_of(10, 20, LEFT)), end_of(10, 20, LEFT).digest)

@@ -13,7 +13,7 @@ from coordinator.member.owning import follow
 from coordinator.member.requests import (
     CreatePositions,
     Event,
-    Log,
+    LogLine,
     LookAtGroup,
     Mirror,
     ReadGroupOffsets,
@@ -68,7 +68,7 @@ def reads_on(at: int = 42, unused: str = "") -> tuple[Request[Any], ...]:
         "reset-offsets g --all-topics --to-earliest --execute before the start; to read from another start beside it, "
         "use another group."
     )
-    return Log(f"group g: {why}. Remedy: {remedy}"), Event("continue", why)
+    return LogLine(f"group g: {why}. Remedy: {remedy}"), Event("continue", why)
 
 
 def status(topics: int = 1, reset: int = 0) -> Status:

@@ -11,7 +11,7 @@ from coordinator.member.growing import log_growths, set_targets
 from coordinator.member.reading import limit
 from coordinator.member.requests import (
     Grant,
-    Log,
+    LogLine,
     ReadAssignment,
     ReadGrowths,
     ReadHighWatermarks,
@@ -19,7 +19,7 @@ from coordinator.member.requests import (
     ReadPositions,
     RecordGrowths,
 )
-from coordinator.member.state import Growing, Low, Pace, State
+from coordinator.member.state import Growing, Low, Pacing, State
 from coordinator.plan.cost.steering import Allowance
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.data_loss import LOW_MS
@@ -62,7 +62,7 @@ def test_available_now__the_targets_are_the_log_ends() -> None:
         (ReadHighWatermarks(()), {}),
     )
     growing = Growing((Sight(0, ENDS, {}),), 1, IDS)
-    assert decision == Decision(joined(log=GROWN_LOG, pace=Pace(ENDS), growing=growing), (), Return(None))
+    assert decision == Decision(joined(log=GROWN_LOG, pace=Pacing(ENDS), growing=growing), (), Return(None))
 
 
 def test_available_now_with_a_part_of_the_joined_topics__refuse() -> None:
@@ -84,7 +84,7 @@ def test_available_now_with_a_growth__older_partitions_end_a_little_later(growth
         (ReadPartitionCounts(), {"orders": count}),
         (ReadHighWatermarks((TP,)), {TP: 104}),
     )
-    assert decision.state.pace == Pace({TP: 104, TP1: 50})
+    assert decision.state.pace == Pacing({TP: 104, TP1: 50})
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_growth_is_seen_first__one_line(growth: Growth, info: bool) -> None:
     known = owning(growths=(growth,))
     decision = decided(log_growths, joined(owning=known), call())
     then = joined(owning=known, growing=Growing(logged=frozenset({growth})))
-    assert decision == Decision(then, (Log(f"group g: {growth}", info=info),))
+    assert decision == Decision(then, (LogLine(f"group g: {growth}", info=info),))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def seen_before(**growing: Any) -> State:
 def test_pinned_and_no_member_names_a_part_of_the_older_partition__one_line_for_that_part() -> None:
     claims = (ReadAssignment(), {"m-1": {TP1: (WHOLE,)}, "m-2": {TP: (LEFT,)}})
     decision = decided(log_growths, seen_before(), PINNED, claims)
-    line = Log(
+    line = LogLine(
         f"group g: new partitions wait for older ones of which no pinned member names orders-0 {RIGHT}. "
         "Remedy: start a query that names these hashes"
     )
@@ -228,7 +228,7 @@ def test_available_now_with_a_low_watermark__look_again() -> None:
         (ReadPartitionCounts(), {"orders": 2}),
         (ReadHighWatermarks((TP,)), {TP: 99}),
     )
-    assert (decision.state.pace, decision.outcome) == (Pace(), LookAgain(RETRY_MS))
+    assert (decision.state.pace, decision.outcome) == (Pacing(), LookAgain(RETRY_MS))
 
 
 def test_the_topic_was_recreated_since__older_sights_are_forgotten() -> None:

@@ -9,7 +9,7 @@ from coordinator.errors import RedisUnavailableError
 from coordinator.member.batch import Batch
 from coordinator.member.evidence import Evidence
 from coordinator.member.heartbeat import Pulse, long_batch, outage_line, unreported_work
-from coordinator.member.requests import Log
+from coordinator.member.requests import LogLine
 from coordinator.member.state import State
 from coordinator.progress.slices import Slice
 from coordinator.values.ranges import WHOLE, OffsetRange
@@ -77,7 +77,7 @@ LINE = (
 )
 def test_redis_is_away__one_line(away: tuple[int, int] | None, then: tuple[int, int], seconds: int) -> None:
     pulse, line = outage_line(Pulse(away=away), SILENT, "heartbeat of m-1", NOW, SETTINGS)
-    assert (pulse, line) == (Pulse(away=then), Log(LINE.format(seconds)))
+    assert (pulse, line) == (Pulse(away=then), LogLine(LINE.format(seconds)))
 
 
 def test_redis_is_still_away__no_line() -> None:

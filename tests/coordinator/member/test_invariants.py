@@ -8,7 +8,7 @@ from coordinator.member.batch import Batch
 from coordinator.member.evidence import Evidence
 from coordinator.member.invariants import BrokenInvariantError, check
 from coordinator.member.requests import Commit
-from coordinator.member.state import Commits, CommitUnderWay, Growing, Owning, Pace, Shown, State, Strikes, Turn
+from coordinator.member.state import Commits, CommitUnderWay, Growing, Owning, Pacing, Shown, State, Strikes, Turn
 from coordinator.plan.planning import OwnedRange
 from coordinator.progress.growth import Sight
 from coordinator.progress.ownership import Owned
@@ -63,7 +63,7 @@ TOUCHING = {TP: (Owned(HashRange(0, RIGHT.lo), EPOCH), Owned(RIGHT, NEXT_EPOCH))
         pytest.param(joined(batch=replace(BEGUN, readable={TP: ()}), evidence=UNCONFIRMED), id="nothing is readable"),
         pytest.param(joined(commits=Commits(UNDER_WAY), evidence=UNCONFIRMED), id="committing"),
         pytest.param(joined(commits=Commits(None, END, END), turn=Turn(committed=True, skipped=True)), id="committed"),
-        pytest.param(joined(pace=Pace(idle=({TP: (OwnedRange(WHOLE, 10, EPOCH),)}, {TP: 10}))), id="idle"),
+        pytest.param(joined(pace=Pacing(idle=({TP: (OwnedRange(WHOLE, 10, EPOCH),)}, {TP: 10}))), id="idle"),
         pytest.param(joined(strikes=Strikes((struck(), struck(hashes=LEFT)))), id="struck"),
         pytest.param(joined(growing=Growing((SIGHT, replace(SIGHT, number=3)), 4)), id="growing"),
         pytest.param(joined(growing=Growing(SIGHTS[:16], 16)), id="as many sights as are kept"),
@@ -128,7 +128,7 @@ def test_a_sound_state__nothing_is_broken(state: State) -> None:
             id="too many sights",
         ),
         pytest.param(
-            joined(pace=Pace(idle=({TP: (OwnedRange(WHOLE, 10, EPOCH),)}, {TP: 11}))), "something to read", id="idle"
+            joined(pace=Pacing(idle=({TP: (OwnedRange(WHOLE, 10, EPOCH),)}, {TP: 11}))), "something to read", id="idle"
         ),
         pytest.param(joined(strikes=Strikes((struck(), struck(count=2)))), "has two strikes", id="strikes"),
         pytest.param(joined(shown=Shown(slow_percent=101)), "101 % of the slots", id="slots"),

@@ -10,13 +10,13 @@ from coordinator.errors import FencedMemberError, GroupBusyError, InvalidOptionE
 from coordinator.member import life, recovery
 from coordinator.member.decision import Decision, LookAgain, Step
 from coordinator.member.evidence import Evidence
-from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
-from coordinator.member.state import Away, Life, Offsets, Owning, Pace, Shown, State
+from coordinator.member.requests import Claim, Event, Join, LogLine, ReadMetadata
+from coordinator.member.state import Away, Life, Owning, Pacing, Shown, State
 from coordinator.plan.planning import Cutting
 from coordinator.progress.ownership import Fact
-from coordinator.redis.replies import Joined, Joining, Seen
+from coordinator.redis.replies import Joining, JoinReply, SeenState
 from coordinator.values.ranges import WHOLE
-from coordinator.values.subscription import Topics
+from coordinator.values.subscription import OffsetByPartition, Topics
 from coordinator.values.verdicts import Busy, Fenced, Lost, Recovering, Superseded, Verdict
 from states import FRESH, LIFE, MEMBER, NOW, TP, asks, call, decided, end_of, fails, joined, refused
 
@@ -101,7 +101,7 @@ def test_fenced__the_query_ends(metadata: Mapping[str, str] | None, by_whom: str
     assert decision == Decision(joined(), (event,), fails(FencedMemberError, by_whom))
 
 
-RECOVERS = Log(
+RECOVERS = LogLine(
     "group g recovers from a loss of state: members prove their positions, and no batch is planned for up to "
     "session.timeout.ms (45000 ms); no action is needed"
 )
@@ -187,7 +187,7 @@ REPORTED = {
     "longest.batch.ms": "300000",
     "batch.time.budget": "10000",
 }
-JOINED = Joined(Seen("n-2", 1), NOW + 45_000, {})
+JOINED = JoinReply(SeenState("n-2", 1), NOW + 45_000, {})
 
 
 def test_has_joined__go_on() -> None:
@@ -242,11 +242,11 @@ def test_join_with_a_part_of_the_joined_topics__of_an_unknown_query__refuse() ->
         pytest.param({}, {TP: 50}, id="no other member has targets"),
     ],
 )
-def test_join_with_targets__adopt_those_of_the_group(answered: Offsets, then: Offsets) -> None:
-    state = joined(life=LIFE.rejoining(), pace=Pace({TP: 50}))
+def test_join_with_targets__adopt_those_of_the_group(answered: OffsetByPartition, then: OffsetByPartition) -> None:
+    state = joined(life=LIFE.rejoining(), pace=Pacing({TP: 50}))
     request = Join("n-1", Joining(REPORTED, targets={TP: 50}))
     decision = decided(life.join, state, call(), (request, replace(JOINED, targets=answered)))
-    assert decision.state.pace == Pace(then)
+    assert decision.state.pace == Pacing(then)
 
 
 def test_join__remember_the_topics_that_it_reported() -> None:
@@ -257,9 +257,9 @@ def test_join__remember_the_topics_that_it_reported() -> None:
 def test_join_without_targets__take_none_from_others() -> None:
     state = joined(life=LIFE.rejoining())
     decision = decided(
-        life.join, state, call(), (Join("n-1", Joining(REPORTED)), Joined(Seen("n-2", 1), NOW, {TP: 70}))
+        life.join, state, call(), (Join("n-1", Joining(REPORTED)), JoinReply(SeenState("n-2", 1), NOW, {TP: 70}))
     )
-    assert decision.state.pace == Pace()
+    assert decision.state.pace == Pacing()
 
 
 def test_join__a_life_states_its_first_join_whenever_it_joins_again() -> None:

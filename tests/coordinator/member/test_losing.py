@@ -14,7 +14,7 @@ from coordinator.member.pacing import adopt_targets, ends_of
 from coordinator.member.requests import (
     Claim,
     Event,
-    Log,
+    LogLine,
     Mirror,
     ReadEpochEnds,
     ReadExtents,
@@ -24,7 +24,7 @@ from coordinator.member.requests import (
     Recreate,
     ReportEnds,
 )
-from coordinator.member.state import Losses, Low, Mirrored, Pace, Shown, State
+from coordinator.member.state import Losses, Low, Mirrored, Pacing, Shown, State
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.ownership import Fact
@@ -150,7 +150,7 @@ def test_lost_under_fail_on_data_loss__the_query_ends(state: State, words: str) 
 def accepted(state: State, loss: str, **changes: Any) -> Decision:
     """The decision once a loss is accepted: positions have moved, and older offsets prove nothing."""
     then = replace(state, owning=replace(state.owning, stale=True), evidence=Evidence(), **changes)
-    return Decision(then, (Log(f"group g lost records: {loss}"), Event("loss", loss)), LookAgain(RETRY_MS))
+    return Decision(then, (LogLine(f"group g lost records: {loss}"), Event("loss", loss)), LookAgain(RETRY_MS))
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,9 @@ def test_the_log_ends_before_a_position__leave_it_alone_and_look_again(accepts: 
 
 def test_an_earlier_end_was_larger__targets_stay() -> None:
     """Position 10 is in the log. Only records above it seem to be gone."""
-    state = joined(log=replace(LOG, bounds={TP: Bounds(0, 90)}), owning=owning(held(10)), pace=Pace(targets={TP: 100}))
+    state = joined(
+        log=replace(LOG, bounds={TP: Bounds(0, 90)}), owning=owning(held(10)), pace=Pacing(targets={TP: 100})
+    )
     state = decided(settle_losses, state, call(), (MARK, {TP: 90})).state
     assert (ends_of(state), decided(adopt_targets, state, call()).state.pace.targets) == ({TP: 0}, {TP: 100})
     late = NOW + LOW_MS

@@ -19,7 +19,7 @@ from coordinator.member.requests import Notify
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.events import last_events
-from coordinator.redis.group_state import Event
+from coordinator.redis.group_state import GroupEvent
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller
@@ -190,7 +190,7 @@ def events(world: World) -> list[tuple[str, str, str]]:
     return [(e.kind, e.member, e.ranges) for e in _events(world)]
 
 
-def _events(world: World) -> list[Event]:
+def _events(world: World) -> list[GroupEvent]:
     return last_events(world.client, world.group, 1000)
 
 

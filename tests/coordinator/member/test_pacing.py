@@ -10,7 +10,7 @@ from coordinator.assignment.settings import GroupSettings
 from coordinator.member.decision import Call, Decision, LookAgain, Seen, Setup, Step, decide
 from coordinator.member.limits import Limits
 from coordinator.member.pacing import IDLE_MS, adopt_targets, ends_of, pace_batch, rest
-from coordinator.member.state import Life, LogView, Owning, Pace, Reading, State
+from coordinator.member.state import Life, LogView, Owning, Pacing, Reading, State
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.redis.replies import Joining
 from coordinator.values.key_hash import cuts
@@ -35,10 +35,10 @@ def at(position: int, other: int) -> OwnedRanges:
 SETUP = Setup(GroupSettings("g"), Topics(("orders",)), Earliest(), Cutting(2), Joining({}))
 
 
-FREE = Pace()
+FREE = Pacing()
 
 
-def state(work: OwnedRanges, pace: Pace = FREE, *, others: Mapping[TopicPartition, int] | None = None) -> State:
+def state(work: OwnedRanges, pace: Pacing = FREE, *, others: Mapping[TopicPartition, int] | None = None) -> State:
     """A member that may read `work`."""
     return State(
         Life(""),
@@ -72,7 +72,7 @@ def after(step: Step, before: State, now_ms: int = 1_000, limits: Limits = UNLIM
 def test_until(
     targets: Mapping[TopicPartition, int] | None, limits: Limits, expected: Mapping[TopicPartition, int]
 ) -> None:
-    assert after(pace_batch, state(at(20, 60), Pace(targets)), limits=limits).reading.until == expected
+    assert after(pace_batch, state(at(20, 60), Pacing(targets)), limits=limits).reading.until == expected
 
 
 def test_until_raises_the_lanes_furthest_behind_first() -> None:
@@ -101,7 +101,7 @@ def test_min_offsets(
     limits: Limits, planned_ms_ago: int | None, targets: Mapping[TopicPartition, int] | None, expected: int
 ) -> None:
     planned_ms = None if planned_ms_ago is None else 100_000 - planned_ms_ago
-    paced = after(pace_batch, state(at(20, 60), Pace(targets, planned_ms=planned_ms)), 100_000, limits)
+    paced = after(pace_batch, state(at(20, 60), Pacing(targets, planned_ms=planned_ms)), 100_000, limits)
     assert paced.reading.until[TP] == expected
     assert (paced.pace.idle is None) == (expected > 0)
 
@@ -120,7 +120,7 @@ def test_adopt(
     bounds: Mapping[TopicPartition, Bounds],
     expected: Mapping[TopicPartition, int] | None,
 ) -> None:
-    before = replace(state({}, Pace(own), others={TP: 90}), log=LogView(bounds=bounds))
+    before = replace(state({}, Pacing(own), others={TP: 90}), log=LogView(bounds=bounds))
     assert after(adopt_targets, before).pace.targets == expected
 
 
@@ -134,14 +134,14 @@ def test_an_idle_query_waits_before_its_next_look_and_others_do_not() -> None:
 
 
 def test_a_partition_that_appeared_later_is_read_for_the_other_members_and_not_waited_for() -> None:
-    adopting = after(adopt_targets, state({}, Pace({TP: 20}), others={TP: 90, TP1: 30}))
+    adopting = after(adopt_targets, state({}, Pacing({TP: 20}), others={TP: 90, TP1: 30}))
     assert adopting.pace.targets == {TP: 20}
     assert ends_of(adopting) == {TP: 20, TP1: 30}
 
 
 def test_members_that_ask_for_more_one_after_the_other_never_wait_for_each_other() -> None:
     targets: list[dict[TopicPartition, int]] = [{TP: 8}, {TP: 10, TP1: 0}, {TP: 22, TP1: 3}]
-    members = [after(adopt_targets, state({}, Pace(t), others={TP: 22, TP1: 3})) for t in targets]
+    members = [after(adopt_targets, state({}, Pacing(t), others={TP: 22, TP1: 3})) for t in targets]
     for n, waits in enumerate(members):
         for reads in members[n:]:  # those before it have ended
             assert all(ends_of(reads)[tp] >= target for tp, target in (waits.pace.targets or {}).items())
@@ -164,13 +164,13 @@ END, NO_FURTHER = {TP: 100}, {TP: 0}
     ],
 )
 def test_a_look_found_nothing__rest(idle_ms: int, outcome: LookAgain) -> None:
-    decision = decided(rest, joined(pace=Pace(idle_ms=idle_ms)), call())
+    decision = decided(rest, joined(pace=Pacing(idle_ms=idle_ms)), call())
     assert decision == Decision(joined(), (), outcome)
 
 
 @pytest.mark.parametrize("idle_ms", [pytest.param(None, id="not idle"), pytest.param(NOW - 250, id="long enough")])
 def test_rested__go_on(idle_ms: int | None) -> None:
-    assert decided(rest, joined(pace=Pace(idle_ms=idle_ms)), call()) == Decision(joined())
+    assert decided(rest, joined(pace=Pacing(idle_ms=idle_ms)), call()) == Decision(joined())
 
 
 def test_no_targets__adopt_none() -> None:
@@ -187,9 +187,9 @@ def test_no_targets__adopt_none() -> None:
     ],
 )
 def test_targets__none_that_the_log_cannot_reach(target: Any, then: Any) -> None:
-    state = joined(pace=Pace(target), owning=Owning(targets={TP1: 9}))
+    state = joined(pace=Pacing(target), owning=Owning(targets={TP1: 9}))
     decision = decided(adopt_targets, state, call())
-    assert decision == Decision(replace(state, pace=Pace(then)))
+    assert decision == Decision(replace(state, pace=Pacing(then)))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_targets__none_that_the_log_cannot_reach(target: Any, then: Any) -> None
     ],
 )
 def test_partition__ends_for_this_run(targets: Any, of_others: Any, ends: Any) -> None:
-    assert ends_of(joined(log=GROWN_LOG, pace=Pace(targets), owning=Owning(targets=of_others))) == ends
+    assert ends_of(joined(log=GROWN_LOG, pace=Pacing(targets), owning=Owning(targets=of_others))) == ends
 
 
 def reading(work: OwnedRanges, **changes: Any) -> State:
@@ -215,7 +215,7 @@ def paced(state: State, until: Any, **pace: Any) -> Decision:
 
 
 def test_something_to_read__up_to_the_log_end() -> None:
-    state = reading(WORK, pace=Pace(idle=(DONE, END)))
+    state = reading(WORK, pace=Pacing(idle=(DONE, END)))
     assert decided(pace_batch, state, call()) == paced(state, END, idle=None)
 
 
@@ -225,7 +225,7 @@ def test_nothing_to_read__idle() -> None:
 
 
 def test_still_nothing_to_read__idle_since_now() -> None:
-    state = reading(DONE, pace=Pace(idle=(DONE, END)))
+    state = reading(DONE, pace=Pacing(idle=(DONE, END)))
     assert decided(pace_batch, state, call()) == paced(state, END, idle_ms=NOW)
 
 
@@ -235,7 +235,7 @@ def test_max_offsets_per_trigger__no_further() -> None:
 
 
 def test_the_target_is_reached__idle() -> None:
-    state = reading(WORK, pace=Pace({TP: 10}))
+    state = reading(WORK, pace=Pacing({TP: 10}))
     assert decided(pace_batch, state, call()) == paced(state, {TP: 10}, idle=(WORK, {TP: 10}), idle_ms=NOW)
 
 
@@ -243,6 +243,6 @@ WAITS = Limits(min_offsets=91, max_delay_ms=1_000)
 
 
 def test_min_offsets_per_trigger_is_not_reached__wait_for_more() -> None:
-    state = reading(WORK, pace=Pace(planned_ms=NOW - 999))
+    state = reading(WORK, pace=Pacing(planned_ms=NOW - 999))
     decision = decided(pace_batch, state, call(limits=WAITS))
     assert decision == paced(state, NO_FURTHER, idle=(WORK, NO_FURTHER), idle_ms=NOW)

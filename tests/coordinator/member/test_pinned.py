@@ -21,7 +21,7 @@ from coordinator.member.planning import end_run
 from coordinator.member.requests import (
     Acquire,
     Finish,
-    Log,
+    LogLine,
     LookAtGroup,
     ReadClusterPolicies,
     ReadMetadata,
@@ -30,7 +30,7 @@ from coordinator.member.requests import (
     Release,
 )
 from coordinator.member.service import CHECK_POLICIES
-from coordinator.member.state import Pace
+from coordinator.member.state import Pacing
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import Assigned, TopicPartition
 from coordinator.values.verdicts import Held
@@ -76,7 +76,7 @@ def test_another_verdict_or_none__go_on() -> None:
 
 def test_held_by_the_same_ranges__wait_as_a_spare_with_one_line() -> None:
     decision = decided(held, refused(VERDICT), pinned(LEFT), theirs(LEFT))
-    line = Log("group g: member m-2 reads the same ranges; this query is its spare, and waits")
+    line = LogLine("group g: member m-2 reads the same ranges; this query is its spare, and waits")
     assert decision == Decision(joined(life=WAITED), (line,), LookAgain(1_000))
     again = decided(held, refused(VERDICT, WAITED), pinned(LEFT), theirs(LEFT))
     assert again == Decision(joined(life=WAITED), (), LookAgain(1_000))
@@ -102,7 +102,7 @@ def test_a_spare_waits_though_the_lease_grows() -> None:
 )
 def test_held_by_a_part_of_the_ranges__wait_while_the_other_may_be_dead(before: tuple[str, int] | None) -> None:
     decision = decided(held, refused(VERDICT, replace(LIFE, other=before)), pinned(LEFT), theirs(THEIRS))
-    line = Log("group g: member m-2 is in the way of this query, which waits for the end of its lease")
+    line = LogLine("group g: member m-2 is in the way of this query, which waits for the end of its lease")
     lines = (line,) if before is None or before[0] != "m-2" else ()
     assert decision == Decision(joined(life=WAITED), lines, LookAgain(200))
 
@@ -173,7 +173,7 @@ def test_the_first_acquisition__release_all_partitions_that_are_not_named() -> N
 
 
 def test_the_end_of_available_now_asks_for_the_named_hashes_only() -> None:
-    idle = joined(log=LOG, pace=Pace(targets={TP: 50}, idle=({}, {})))
+    idle = joined(log=LOG, pace=Pacing(targets={TP: 50}, idle=({}, {})))
     decision = decided(end_run, idle, pinned(LEFT), (Finish({TP: 50}, {TP: (LEFT,)}), True))
     assert decision == Decision(idle, (), Return(None))
 

@@ -13,7 +13,7 @@ from coordinator.member.inbox import Reach
 from coordinator.member.limits import Limits
 from coordinator.member.planning import end_run, look_closer, plan_batch
 from coordinator.member.requests import Finish, Heartbeat, ReadReach, ReadTopics
-from coordinator.member.state import Failing, Growing, Pace, Reading, State, Strikes, Turn
+from coordinator.member.state import Failing, Growing, Pacing, Reading, State, Strikes, Turn
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.stream_offset import Lane, StreamOffset
@@ -42,7 +42,7 @@ from states import (
 )
 
 NOTHING: tuple[OwnedRanges, Any] = ({}, {})
-IDLE, FRESH_TURN = Pace(idle=NOTHING), Turn(fresh=True)
+IDLE, FRESH_TURN = Pacing(idle=NOTHING), Turn(fresh=True)
 
 
 def test_nothing_to_read__earlier_ranges_are_good_enough() -> None:
@@ -146,7 +146,7 @@ def reads(until: int, **changes: Any) -> State:
 def test_something_to_read__plan() -> None:
     state = reads(20)
     batch = Batch(end_of(10, 20))
-    assert decided(plan_batch, state, call()) == planned(state, batch.end, batch=batch, pace=Pace(planned_ms=NOW))
+    assert decided(plan_batch, state, call()) == planned(state, batch.end, batch=batch, pace=Pacing(planned_ms=NOW))
 
 
 HALVES = {TP: tuple(Lane(h, EPOCH, 10, (OffsetRange(10, 20),)) for h in (LEFT, RIGHT))}
@@ -206,7 +206,7 @@ def test_the_cost_model_cuts__its_lanes_count() -> None:
         state,
         replace(end_of(10, 20), lanes=lanes),
         batch=Batch(replace(end_of(10, 20), lanes=lanes)),
-        pace=Pace(planned_ms=NOW),
+        pace=Pacing(planned_ms=NOW),
     )
 
 

@@ -25,11 +25,11 @@ from coordinator.member.requests import (
     StrikeMember,
 )
 from coordinator.member.state import Failing, State, Strikes, Turn
-from coordinator.plan.cost.batch_cost import LaneId
 from coordinator.plan.cost.steering import Allowance
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Owned, Ownership
+from coordinator.progress.slices import LaneId
 from coordinator.values.ranges import WHOLE, HashRange
 from states import (
     EPOCH,

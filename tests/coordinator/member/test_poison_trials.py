@@ -132,7 +132,7 @@ def test_a_record_that_never_ends_holds_up_some_members_and_is_parked(
     last = four.next_offset(last, UNLIMITED) or last
     four.tasks(last)
     seen = limited_lanes(members.state)
-    assert [(x.hashes, x.position, x.why, member) for member, x in seen] == [(hung, 0, lane_lines.PARKED, four.member)]
+    assert [(x.hashes, x.position, x.why, x.member) for x in seen] == [(str(hung), 0, lane_lines.PARKED, four.member)]
     assert four.lanes.parked == 1
 
     redis_of = ("--redis", members.redis_url)

@@ -12,7 +12,7 @@ from coordinator.member.recovery import recover
 from coordinator.member.requests import (
     Claim,
     CreatePositions,
-    Log,
+    LogLine,
     ReadGroupOffsets,
     ReadLeftOfEpochs,
     ReadLogEnds,
@@ -163,4 +163,4 @@ def test_the_mirror_of_a_log_that_was_not_cut__counts_whole() -> None:
     answers = MIRROR, (ReadResetEpoch(), 0), (ReadLeftOfEpochs({TP: 4}), {TP: Extent(5, 100)})
     request = Recover("gone", 0, {"orders": ORDERS}, {TP: 100}, ())
     effects = decided(recover, lost(GONE), call(), *answers, (request, None)).effects
-    assert effects == (Log("group g: gone; positions are recovered from their proofs"),)
+    assert effects == (LogLine("group g: gone; positions are recovered from their proofs"),)

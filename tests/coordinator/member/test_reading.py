@@ -11,7 +11,7 @@ from coordinator.member.kinds import Request
 from coordinator.member.limits import Limits
 from coordinator.member.reading import limit
 from coordinator.member.requests import Grant, ReadHighWatermarks, ReadReach
-from coordinator.member.state import Growing, Pace, Reading, State, Strikes
+from coordinator.member.state import Growing, Pacing, Reading, State, Strikes
 from coordinator.plan.cost.profile import Cell
 from coordinator.plan.cost.quotas import Quota
 from coordinator.plan.cost.steering import Allowance
@@ -60,7 +60,7 @@ def test_nothing_has_changed__compute_nothing() -> None:
     ("change", "asked"),
     [
         pytest.param({"owning": owning(held(20))}, grant(OwnedRange(WHOLE, 20, EPOCH)), id="positions"),
-        pytest.param({"pace": Pace({TP: 50})}, grant(PIECE, ends={TP: 50}), id="targets"),
+        pytest.param({"pace": Pacing({TP: 50})}, grant(PIECE, ends={TP: 50}), id="targets"),
         pytest.param(
             {"owning": owning(held(10, LEFT))},
             grant(OwnedRange(LEFT, 10, EPOCH), anew=()),

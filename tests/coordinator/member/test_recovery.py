@@ -13,7 +13,7 @@ from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
 from coordinator.member.recovery import recover
 from coordinator.member.requests import (
-    Log,
+    LogLine,
     ReadGroupOffsets,
     ReadLeftOfEpochs,
     ReadRedisTime,
@@ -55,7 +55,7 @@ from states import (
 )
 
 LOST = Lost("the run id of Redis has changed")
-WHY = Log("group g: the run id of Redis has changed; positions are recovered from their proofs")
+WHY = LogLine("group g: the run id of Redis has changed; positions are recovered from their proofs")
 READ = Evidence(end_of(10, 20), owned())
 
 

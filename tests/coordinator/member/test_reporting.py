@@ -12,7 +12,7 @@ from coordinator.member.pacing import IDLE_MS
 from coordinator.member.planning import show_lanes
 from coordinator.member.requests import DescribeLanes, ShowLanes
 from coordinator.member.service import Service
-from coordinator.member.state import Pace, Reading, Shown, State, Strikes
+from coordinator.member.state import Pacing, Reading, Shown, State, Strikes
 from coordinator.plan.cost.profile import Cell
 from coordinator.plan.cost.quotas import Quota, Why
 from coordinator.plan.cost.telemetry import SliceCost
@@ -67,24 +67,24 @@ def test_redis_did_not_store_them__try_again_at_the_next_look() -> None:
 
 
 def test_shown_within_this_second__do_not_describe_them() -> None:
-    state = replace(member(shown(lanes(90), NOW - 999)), pace=Pace(planned_ms=NOW - 999))
+    state = replace(member(shown(lanes(90), NOW - 999)), pace=Pacing(planned_ms=NOW - 999))
     assert decided(show_lanes, state, call()) == Decision(state)
 
 
 def test_the_first_batch_is_planned_within_this_second__show_its_lanes() -> None:
     idle, report = shown(lanes(0), NOW - 250, quotas=()), lanes(90)
-    state = replace(member(idle), pace=Pace())
+    state = replace(member(idle), pace=Pacing())
     assert decided(show_lanes, state, call(), (DESCRIBE, report)) == asks(state, ShowLanes(report.lines, 0))
 
 
 @pytest.mark.parametrize(
     "pace",
     [
-        pytest.param(Pace(idle=({}, {}), idle_ms=NOW), id="nothing to read yet"),
-        pytest.param(Pace(planned_ms=NOW - 250), id="a later batch"),
+        pytest.param(Pacing(idle=({}, {}), idle_ms=NOW), id="nothing to read yet"),
+        pytest.param(Pacing(planned_ms=NOW - 250), id="a later batch"),
     ],
 )
-def test_no_first_batch_is_planned__show_lanes_once_a_second(pace: Pace) -> None:
+def test_no_first_batch_is_planned__show_lanes_once_a_second(pace: Pacing) -> None:
     state = replace(member(shown(lanes(0), NOW - 250, quotas=())), pace=pace)
     assert decided(show_lanes, state, call()) == Decision(state)
 
@@ -211,7 +211,7 @@ def test_the_first_batch_is_at_work_while_it_runs_though_the_member_was_idle_bef
     service.tasks(end)
     runs = top_view(members.name, members.state, [])
     assert [m.runs_s is not None and 0 <= m.runs_s < 30 for m in runs.members] == [True]
-    assert sum(line.quota for _, line in runs.lanes) >= 40
+    assert sum(lane.quota for lane in runs.lanes) >= 40
     service.next_offset(end, UNLIMITED)
     assert [m.runs_s for m in top_view(members.name, members.state, []).members] == [None], "it has ended"
 

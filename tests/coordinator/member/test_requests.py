@@ -2,14 +2,14 @@
 
 import pytest
 
-from coordinator.member.requests import Acquire, Finish, Log
+from coordinator.member.requests import Acquire, Finish, LogLine
 from coordinator.values.ranges import WHOLE
 from states import TP
 
 
 def test_a_request_is_readable() -> None:
     assert repr(Finish({TP: 5}, {})) == f"RedisMembers.finish(targets={{{TP!r}: 5}}, pinned={{}})"
-    assert repr(Log("lost")) == "World.log_line(text='lost', info=False)"
+    assert repr(LogLine("lost")) == "World.log_line(text='lost', info=False)"
 
 
 def test_a_request_refuses_arguments_that_its_method_does_not_have() -> None:

@@ -24,7 +24,7 @@ from coordinator.member.requests import (
     Join,
     LastCommit,
     Leave,
-    Log,
+    LogLine,
     Mirror,
     Notify,
     ReadClusterPolicies,
@@ -37,7 +37,7 @@ from coordinator.member.state import NOT_ACQUIRED, Commits, CommitUnderWay, Mirr
 from coordinator.plan.planning import Cutting
 from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.progress.slices import Slice
-from coordinator.redis.replies import Joined, Joining, Seen
+from coordinator.redis.replies import Joining, JoinReply, SeenState
 from coordinator.values.hash_map import HashMap
 from coordinator.values.offset_spec import Latest
 from coordinator.values.ranges import WHOLE, OffsetRange
@@ -140,7 +140,7 @@ def test_heartbeat_is_refused__the_log_line_names_the_reason(caplog: pytest.LogC
     assert own_lines(caplog) == ["heartbeat of m-1: another Redis server answers"]
 
 
-AGAIN = Joined(Seen("n-2", 3), NOW + 45_000, {})
+AGAIN = JoinReply(SeenState("n-2", 3), NOW + 45_000, {})
 
 
 def test_heartbeat_after_a_recovery__assert_positions_and_join_again() -> None:
@@ -207,7 +207,7 @@ def test_outage__one_line_for_several_heartbeats() -> None:
     member = service(joined(), world)
     member.heartbeat()
     member.heartbeat()
-    assert [request.kind for request in world.requests] == [Heartbeat, Log, Heartbeat]
+    assert [request.kind for request in world.requests] == [Heartbeat, LogLine, Heartbeat]
 
 
 def test_first_heartbeat_at_a_nonce__report_that_nothing_is_under_way() -> None:
@@ -246,7 +246,7 @@ BEGUN = Batch(end_of(10, 20), granted=owned(), readable=owned(), began_ms=NOW - 
 def test_a_batch_takes_too_long__the_heartbeat_warns() -> None:
     world = Script(RENEWED, True)
     service(joined(batch=BEGUN, evidence=Evidence(unconfirmed=(BEGUN.end,))), world).heartbeat()
-    assert [request.kind for request in world.requests] == [Heartbeat, Log]
+    assert [request.kind for request in world.requests] == [Heartbeat, LogLine]
 
 
 @pytest.mark.parametrize(

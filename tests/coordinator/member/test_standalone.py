@@ -16,8 +16,8 @@ from coordinator.member.pacing import ends_of
 from coordinator.member.requests import (
     Grant,
     Learn,
-    Log,
     LogBatch,
+    LogLine,
     Pack,
     ReadEpochEnds,
     ReadHighWatermarks,
@@ -25,7 +25,7 @@ from coordinator.member.requests import (
     ReadTopics,
     ResolveOffsets,
 )
-from coordinator.member.state import Life, Losses, Low, Owning, Pace, State, Turn
+from coordinator.member.state import Life, Losses, Low, Owning, Pacing, State, Turn
 from coordinator.member.turns import Turns
 from coordinator.plan.cost.batch_cost import BatchCost, Ended
 from coordinator.plan.cost.steering import Allowance
@@ -88,7 +88,7 @@ def test_resolved__once_in_a_process() -> None:
 
 def test_available_now__the_targets_are_the_log_ends() -> None:
     decision = decided(standalone.set_targets, QUERY, ours())
-    assert decision == Decision(replace(QUERY, pace=Pace({TP: 100})), (), Return(None))
+    assert decision == Decision(replace(QUERY, pace=Pacing({TP: 100})), (), Return(None))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_lost_under_fail_on_data_loss__the_query_ends() -> None:
 def test_lost__move_on_and_warn() -> None:
     decision = decided(standalone.take_positions, replace(QUERY, log=AGED), ours(at(10, 20), fail_on_data_loss=False))
     logged = Losses(logged=(Aged(TP, 20, 30),))
-    assert decision == Decision(owns(30, log=AGED, losses=logged), (Log(f"lost records: {AGED_TEXT}"),))
+    assert decision == Decision(owns(30, log=AGED, losses=logged), (LogLine(f"lost records: {AGED_TEXT}"),))
 
 
 def test_lost_again_while_the_query_is_idle__no_second_line() -> None:
@@ -202,7 +202,7 @@ def test_the_log_ends_before_a_position_for_seconds__move_back_and_stay_there() 
 
 
 def test_nothing_to_read__no_offset() -> None:
-    state = owns(100, pace=Pace(idle=({}, {})))
+    state = owns(100, pace=Pacing(idle=({}, {})))
     assert decided(standalone.look_closer, state, ours()) == Decision(state, (), Return(None))
 
 

@@ -8,14 +8,14 @@ from coordinator.member.decision import Decision, LookAgain
 from coordinator.member.kinds import Request
 from coordinator.member.life import joining
 from coordinator.member.owning import follow
-from coordinator.member.requests import Log, LookAtGroup, ReadSubscribers
+from coordinator.member.requests import LogLine, LookAtGroup, ReadSubscribers
 from coordinator.member.state import Life
 from coordinator.redis.group_state import STANDBY, WORKING
 from states import LIFE, call, decided, joined, look, owning
 
 STANDS_BY, WORKS = replace(LIFE, role=STANDBY), replace(LIFE, role=WORKING)
-TAKES_OVER = Log("group g: member m-1 works from now on: too few other members do")
-WAITS = Log("group g: member m-1 is a standby: it reads nothing, and takes over when a working member is lost")
+TAKES_OVER = LogLine("group g: member m-1 works from now on: too few other members do")
+WAITS = LogLine("group g: member m-1 is a standby: it reads nothing, and takes over when a working member is lost")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def empty(members: Group) -> StreamOffset:
 
 
 def states(members: Group) -> dict[str, str]:
-    return {m.id: m.state for m in view(members.name, members.state).members}
+    return {m.member: m.state for m in view(members.name, members.state).members}
 
 
 def confirmed(members: Group, service: Service) -> StreamOffset:

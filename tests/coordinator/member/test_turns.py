@@ -19,7 +19,7 @@ from coordinator.member.requests import (
     Event,
     Finish,
     Heartbeat,
-    Log,
+    LogLine,
     Mirror,
     ReadResetEpoch,
     ReadStatus,
@@ -90,41 +90,41 @@ def test_look_again__wait_and_begin_with_the_first_step_without_answers() -> Non
         return Decision(state, (), LookAgain(200) if seen.of(ReadResetEpoch()) == 3 else Return("done"))
 
     world, clock = Script(None, 3, None, 4), Hands()
-    assert turns(world, clock=clock).run([going_on(Log("first")), second], call()) == "done"
-    assert world.requests == [Log("first"), ReadResetEpoch(), Log("first"), ReadResetEpoch()]
+    assert turns(world, clock=clock).run([going_on(LogLine("first")), second], call()) == "done"
+    assert world.requests == [LogLine("first"), ReadResetEpoch(), LogLine("first"), ReadResetEpoch()]
     assert clock.waits == [200]
 
 
 def test_effects__are_applied_in_their_order() -> None:
     world = Script(None, None)
-    turns(world).run([going_on(Log("one"), Event("two", "")), asking()], call())
-    assert world.requests == [Log("one"), Event("two", "")]
+    turns(world).run([going_on(LogLine("one"), Event("two", "")), asking()], call())
+    assert world.requests == [LogLine("one"), Event("two", "")]
 
 
 def test_fail__the_error_is_raised_once_the_effects_are_applied() -> None:
     error = KafkaUnavailableError("no broker")
 
     def step(state: State, seen: Seen, call: Call) -> Decision:
-        return Decision(state, (Log("last"),), Fail(error))
+        return Decision(state, (LogLine("last"),), Fail(error))
 
     world = Script(None)
     with pytest.raises(KafkaUnavailableError):
         turns(world).run([step], call())
-    assert world.requests == [Log("last")]
+    assert world.requests == [LogLine("last")]
 
 
 def test_a_verdict_in_the_middle__begin_with_the_first_step() -> None:
     world = Script(None, Fenced(), None, 3)
     member = turns(world)
-    assert member.run([going_on(Log("first")), asking(ReadResetEpoch())], call()) == [3]
-    assert world.requests == [Log("first"), ReadResetEpoch()] * 2
+    assert member.run([going_on(LogLine("first")), asking(ReadResetEpoch())], call()) == [3]
+    assert world.requests == [LogLine("first"), ReadResetEpoch()] * 2
     assert member.state.life == replace(LIFE, verdict=like(Fenced))
 
 
 def test_a_verdict_on_an_effect__those_behind_it_are_not_applied() -> None:
     world = Script(Fenced(), None, None)
-    turns(world).run([going_on(ReadStrikes(), Log("behind")), asking()], call())
-    assert world.requests == [ReadStrikes(), ReadStrikes(), Log("behind")]
+    turns(world).run([going_on(ReadStrikes(), LogLine("behind")), asking()], call())
+    assert world.requests == [ReadStrikes(), ReadStrikes(), LogLine("behind")]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ class Flaky(Script):
         self.lines = [clock.now]
 
     def answer(self, request: Request[Any], caller: Caller) -> Any:
-        if request.kind is Log:
+        if request.kind is LogLine:
             self.lines.append(self.clock.now)
             return True
         fate, ms = next(self.fates)

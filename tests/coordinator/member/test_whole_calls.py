@@ -31,7 +31,7 @@ from states import (
 from written_worlds import SESSION_MS, ByKind, Hands, answered, turns
 
 TOPICS = {"orders": ORDERS}
-JOINED = replies.Joined(replies.Seen(NONCE, 1), NOW + SESSION_MS, {})
+JOINED = replies.JoinReply(replies.SeenState(NONCE, 1), NOW + SESSION_MS, {})
 
 
 def granted(request: Any) -> Allowance:
@@ -61,7 +61,7 @@ def group(**changes: Any) -> ByKind:
         "Learn": None,
         "DescribeLanes": LaneReport(),
         "ShowLanes": True,
-        "Log": True,
+        "LogLine": True,
         **changes,
     }
     return ByKind({getattr(requests, name): answer for name, answer in answers.items()})
@@ -107,7 +107,7 @@ def test_new_records_after_an_idle_look__acquire_again_before_the_plan() -> None
 def test_lost_in_the_middle_of_a_look__recover_join_again_and_plan() -> None:
     world = group(
         Acquire=[Lost("the run id of Redis has changed"), answered(held(10), "n-2", 3)],
-        Join=[JOINED, replace(JOINED, seen=replies.Seen("n-2", 1))],
+        Join=[JOINED, replace(JOINED, seen=replies.SeenState("n-2", 1))],
         LookAtGroup=[answered(look(), seq=2), answered(look(), "n-2", 2)],
         ReadGroupOffsets={},
         ReadResetEpoch=0,
@@ -117,7 +117,7 @@ def test_lost_in_the_middle_of_a_look__recover_join_again_and_plan() -> None:
     assert member.run(NEXT_OFFSET, call(FIRST)) == replace(end_of(10, 100), member="m-minted")
     assert world.names() == (
         "ReadTopics Learn ReadWorking Join ReadClusterPolicies CopyPolicies ReadStable CreatePositions "
-        "LookAtGroup Acquire ReadGroupOffsets ReadResetEpoch Recover Log ReadWorking Join CopyPolicies "
+        "LookAtGroup Acquire ReadGroupOffsets ReadResetEpoch Recover LogLine ReadWorking Join CopyPolicies "
         "ReadStable CreatePositions LookAtGroup Acquire Notify "
         "ReadLogEnds ReportEnds ReadWorking ReadStrikes ReadFailing Grant DescribeLanes ShowLanes ReadTopics"
     )

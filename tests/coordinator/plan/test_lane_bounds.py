@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.plan.lane_bounds import UNEVEN, VERY_UNEVEN, Bounds, Piece, Pieces, shared
+from coordinator.plan.lane_bounds import UNEVEN, VERY_UNEVEN, LaneBounds, Piece, Pieces, shared
 from coordinator.values.key_hash import cut_bound, cuts
 from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
@@ -22,11 +22,11 @@ def waiting(*works: float) -> Pieces:
     return {tp: [Piece(WHOLE, work)] for tp, work in zip(TPS, works, strict=False)}
 
 
-def new(pieces: Pieces, tasks: int) -> Bounds:
+def new(pieces: Pieces, tasks: int) -> LaneBounds:
     return shared(pieces, tasks, {}, soon=False)
 
 
-def lanes(pieces: Pieces, bounds: Bounds) -> list[float]:
+def lanes(pieces: Pieces, bounds: LaneBounds) -> list[float]:
     """The work of each lane; a piece that lies in two lanes counts in parts."""
     return [
         sum(p.work * x.size / p.hashes.size for p in of_tp if (x := p.hashes.intersection(h)))

@@ -58,13 +58,10 @@ def test_all_at_once_is_the_same_as_one_after_the_other(before: list[Drawn], mor
     progress = starting_at(0)
     for rectangle, _ in before:
         progress = added(progress, rectangle)
-    at_once = dict[HashRange, list[OffsetRange]]()
-    for rectangle, _ in more:
-        at_once.setdefault(rectangle.hashes, []).append(rectangle.offsets)
     one_by_one = progress
     for rectangle, _ in more:
         one_by_one = added(one_by_one, rectangle)
-    assert progress.add_all(at_once) == one_by_one
+    assert progress.add_all((r.hashes, (r.offsets,)) for r, _ in more) == one_by_one
 
 
 @given(histories)
@@ -85,16 +82,6 @@ def test_the_order_and_repetition_of_additions_do_not_matter(history: list[Drawn
     for rectangle, _ in shuffled:
         other = added(other, rectangle)
     assert coalesced(one) == coalesced(other)
-
-
-@given(histories, st.sets(st.sampled_from(BOUNDS[:-1])))
-def test_a_cut_changes_the_segments_but_no_point(history: list[Drawn], boundaries: set[int]) -> None:
-    progress = starting_at(0)
-    for rectangle, _ in history:
-        progress = added(progress, rectangle)
-    cut = progress.cut(boundaries)
-    assert done_points(cut) == done_points(progress)
-    assert boundaries <= {s.hashes.lo for s in cut.segments}
 
 
 @given(histories)

@@ -45,7 +45,7 @@ def roles(world: World) -> dict[str, str]:
 def shown(world: World) -> dict[str, str]:
     """The state of each member, as `describe` has it."""
     state = replace(read_group(world.client, world.group), now_ms=world.now)
-    return {m.id: m.state for m in view(world.group, state).members}
+    return {m.member: m.state for m in view(world.group, state).members}
 
 
 def owner_and_standby(world: World) -> tuple[Caller, Caller]:

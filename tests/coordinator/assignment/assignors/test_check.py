@@ -22,20 +22,22 @@ LEFT, RIGHT = cuts(2)
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        pytest.param(
-            {}, "no member owns the hashes of t-0 from 0000000000000000 on", id="a partition without an owner"
-        ),
-        pytest.param({"m0": {T0: (LEFT,)}}, "of t-0 from 4000000000000000 on", id="a hole at the end"),
-        pytest.param({"m0": {T0: (RIGHT,)}}, "of t-0 from 0000000000000000 on", id="a hole at the start"),
+        pytest.param({}, "no member owns 0000000000000000-7fffffffffffffff of t-0", id="a partition without an owner"),
+        pytest.param({"m0": {T0: (LEFT,)}}, "4000000000000000-7fffffffffffffff of t-0", id="a hole at the end"),
+        pytest.param({"m0": {T0: (RIGHT,)}}, "0000000000000000-3fffffffffffffff of t-0", id="a hole at the start"),
         pytest.param(
             {"m0": {T0: (LEFT,)}, "m1": {T0: (HashRange(RIGHT.lo + 1, HASH_MAX),)}},
-            "of t-0 from 4000000000000000 on",
+            "4000000000000000-4000000000000000 of t-0",
             id="one hash missing between two members",
         ),
-        pytest.param({"m0": {T0: (WHOLE,)}, "m1": {T0: (RIGHT,)}}, "part of it to m0 as well", id="an overlap"),
+        pytest.param(
+            {"m0": {T0: (WHOLE,)}, "m1": {T0: (RIGHT,)}},
+            "4000000000000000-7fffffffffffffff of t-0 is assigned to m0 and m1",
+            id="an overlap",
+        ),
         pytest.param(
             {"m0": {T0: (HashRange(0, RIGHT.lo),)}, "m1": {T0: (RIGHT,)}},
-            "part of it to m0",
+            "4000000000000000-4000000000000000 of t-0 is assigned to m0 and m1",
             id="one hash with two owners",
         ),
         pytest.param({"m0": {T0: (LEFT, LEFT, RIGHT)}}, "overlap or do not ascend", id="one member has a range twice"),

@@ -2,9 +2,10 @@
 
 import pytest
 
-from coordinator.plan.cost.batch_cost import BatchCost, LaneId, Load
+from coordinator.plan.cost.batch_cost import BatchCost, Load
 from coordinator.plan.cost.costs import SLOW, Costs
 from coordinator.plan.cost.telemetry import MOST_KEYS, KeyCost, SliceCost
+from coordinator.progress.slices import LaneId
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition

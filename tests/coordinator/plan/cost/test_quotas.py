@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from coordinator.plan.cost.pace import SAFE
 from coordinator.plan.cost.profile import Cell
 from coordinator.plan.cost.quotas import FOR_SLOW, Budget, Quota, Why, fair, leveled, quotas
-from coordinator.plan.cost.search import ASIDE, TRIAL, Claim, Search
+from coordinator.plan.cost.search import ASIDE, TRIAL, CostClaim, Search
 from coordinator.plan.planning import OwnedRange
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange
@@ -101,7 +101,7 @@ def test_a_slow_lane_that_is_guessed_denser_than_a_record_an_offset_reads_one() 
 
 
 def test_suspects_take_turns_and_the_others_leave_room_for_what_shows() -> None:
-    search = Search.among({(TP, h): Claim(8.0, 0.0, 1_000) for h in (LOWER, UPPER)}, 0.75, known=True)
+    search = Search.among({(TP, h): CostClaim(8.0, 0.0, 1_000) for h in (LOWER, UPPER)}, 0.75, known=True)
     other = lane(LOWER, 90_000)._replace(tp=OTHER)
     trial, waits, beside = granted([lane(LOWER, 90_000), lane(UPPER, 90_000), other], 9_000, search)
     assert trial == (int((TRIAL - ASIDE) * BUDGET.ms / (8.0 - 1.0)), Why.TRIAL)

@@ -2,15 +2,16 @@
 
 import pytest
 
-from coordinator.plan.cost.batch_cost import BatchCost, LaneId, Load
-from coordinator.plan.cost.search import ALL_SLOW, PROOF, Claim, Search, tried
+from coordinator.plan.cost.batch_cost import BatchCost, Load
+from coordinator.plan.cost.search import ALL_SLOW, PROOF, CostClaim, Search, tried
+from coordinator.progress.slices import LaneId
 from coordinator.values.key_hash import cuts
 from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("t", 0)
 LANES: list[LaneId] = [(TP, h) for h in cuts(8)]
 SPAN, HEALTHY_MS, RATE_MS = 1_000, 4_000.0, 1.0
-CLAIM = Claim(10.0, 3.0, SPAN)  # beside three healthy records in each offset
+CLAIM = CostClaim(10.0, 3.0, SPAN)  # beside three healthy records in each offset
 
 
 def search(*, known: bool = True, patience: float = PROOF) -> Search:

@@ -3,10 +3,10 @@
 import pytest
 
 from bench.workload import TP, WorkClock
-from coordinator.plan.cost.batch_cost import LaneId
 from coordinator.plan.cost.quotas import Budget
 from coordinator.plan.cost.steering import Steering
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges, plan
+from coordinator.progress.slices import LaneId
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import OffsetRange

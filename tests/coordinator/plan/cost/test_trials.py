@@ -3,7 +3,7 @@
 from coordinator.plan.cost.costs import Costs
 from coordinator.plan.cost.profile import Cell
 from coordinator.plan.cost.quotas import Quota, Why
-from coordinator.plan.cost.search import Claim, Search
+from coordinator.plan.cost.search import CostClaim, Search
 from coordinator.plan.cost.trials import Trials
 from coordinator.plan.planning import OwnedRange
 from coordinator.values.key_hash import cuts
@@ -28,7 +28,7 @@ def test_suspects_of_a_topic_in_order_are_no_suspects() -> None:
     low, high = cuts(2)
     lanes = [Quota(TP, OwnedRange(h, at, "e.1"), 20, Cell(h, 1.0), 1.0) for h, at in ((low, 7), (high, 6))]
     trials = Trials(Costs(), 10_000.0, 8, fixed=False)
-    trials.search = Search().also({(TP, low): Claim(5.0, 0.0, 4), (TP, high): Claim(5.0, 0.0, 4)})
+    trials.search = Search().also({(TP, low): CostClaim(5.0, 0.0, 4), (TP, high): CostClaim(5.0, 0.0, 4)})
     assert trials.limited(lanes, ()) == lanes
     assert trials.search.groups
     trials.limited(lanes, {TP.topic})

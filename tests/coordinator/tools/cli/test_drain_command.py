@@ -60,7 +60,7 @@ def test_a_drained_member_hands_over_after_its_batch_and_stays_a_standby(
     assert leaves.next_offset(under_way, UNLIMITED) is None, "it commits, and plans nothing"
     members.kafka.produce(tp.topic, keyed(4, first=5))
     assert records(batch(stays, StreamOffset(members.name))) == read(tp, 5, 9), "at once, and nothing twice"
-    assert {m.id: m.state for m in view(members.name, members.state).members} == {
+    assert {m.member: m.state for m in view(members.name, members.state).members} == {
         leaves.member: STANDBY,
         stays.member: WORKING,
     }

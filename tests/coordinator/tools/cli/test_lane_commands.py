@@ -4,7 +4,7 @@ import json
 import secrets
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import redis
@@ -20,6 +20,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.lane_lines import NOTHING, BatchLine, CostKind, LaneLine
 from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import store_of
+from coordinator.tools.operations.waiting_views import FailingKey
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
@@ -229,7 +230,7 @@ def test_failing_keys_are_shown_with_their_records_and_errors(run: Run, redis_ur
         ],
     )
     printed = json.loads(run("failing", failing, "--json", "--redis", redis_url)[1])["keys"]
-    assert printed == [record.shown for record in KEYS]
+    assert printed == [asdict(FailingKey.of(record)) for record in KEYS]
     counts = "ailing keys: 1 deferred, 2 parked, see coop-kafka failing"
     for words in (("top", failing, "--once"), ("describe", failing)):
         assert counts in " ".join(run(*words, "--redis", redis_url)[1].split())
@@ -262,9 +263,9 @@ def test_a_release_lets_parked_keys_go_on(
     run: Run, redis_url: str, failing: str, which: tuple[str, ...], left: tuple[FailingRecord, ...]
 ) -> None:
     code, out, _ = run("release", failing, *which, "--reason", "mended", "--redis", redis_url, "--json")
-    assert json.loads(out)["keys"] == [record.shown for record in KEYS if record not in left]
+    assert json.loads(out)["keys"] == [asdict(FailingKey.of(record)) for record in KEYS if record not in left]
     printed = json.loads(run("failing", failing, "--json", "--redis", redis_url)[1])["keys"]
-    assert (code, printed) == (0, [record.shown for record in left])
+    assert (code, printed) == (0, [asdict(FailingKey.of(record)) for record in left])
 
 
 @pytest.mark.parametrize("verb", [("top", "--once"), ("parked",), ("failing",), ("release", "--reason", "x")])

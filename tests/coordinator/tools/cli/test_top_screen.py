@@ -12,7 +12,7 @@ import pytest
 
 from broker_jars import ROOT
 from coordinator.errors import RedisUnavailableError
-from coordinator.redis.group_state import Event, GroupState
+from coordinator.redis.group_state import GroupEvent, GroupState
 from coordinator.tools.cli.top_screen import TopLook, TopScreen
 from coordinator.tools.operations.top_view import top_view
 from coordinator.values.subscription import TopicPartition
@@ -37,8 +37,8 @@ STATE = GroupState(
     working={member: begun(member) for member in HOSTS},
 )
 EVENTS = (
-    Event(f"{AT_MS - 3_000}-0", "plan", "m-3f1c", "generation 1 by grouped 1 for 3 members"),
-    Event(f"{AT_MS - 2_000}-0", "assigned", "m-3f1c", "lane epoch aa.1"),
+    GroupEvent(f"{AT_MS - 3_000}-0", "plan", "m-3f1c", "generation 1 by grouped 1 for 3 members"),
+    GroupEvent(f"{AT_MS - 2_000}-0", "assigned", "m-3f1c", "lane epoch aa.1"),
 )
 
 
@@ -99,7 +99,7 @@ def test_a_terminal_cannot_misread_names_of_others() -> None:
     evil = "\x1b[31m[red]evil\n"
     lines = {evil: lanes("m-3f1c")}
     state = replace(STATE, lanes=lines, leases_ms={evil: AT_MS + 9_000}, members={evil: {}})
-    seen = replace(look(state), events=(Event(f"{AT_MS}-0", "plan", evil, evil),))
+    seen = replace(look(state), events=(GroupEvent(f"{AT_MS}-0", "plan", evil, evil),))
     (screen,) = screens(looks=lambda: seen)
     assert screen.count(r"\x1b[31m[red]evil\n") == 2 + len(lines[evil])
 

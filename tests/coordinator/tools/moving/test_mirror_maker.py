@@ -1,4 +1,4 @@
-"""A real MirrorMaker 2 copies a topic, and the offsets of a group, to a second Kafka cluster. Redis does not come along."""
+"""A real MirrorMaker 2 copies a topic and the offsets of a group to a second Kafka cluster. Redis stays behind."""
 
 import os
 import shutil

@@ -87,7 +87,7 @@ def test_the_work_is_counted() -> None:
         for rectangle in state.ics[TP]:
             found = added(found, rectangle)
 
-    few, many = (lines(one_by_one, on_one_segment(n)) for n in (20, 80))
+    few, many = (lines(one_by_one, on_one_segment(n)) for n in (50, 200))
     assert many > 10 * few
 
 

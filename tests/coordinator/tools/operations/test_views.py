@@ -318,5 +318,5 @@ def test_slices_that_are_done_or_void_are_not_shown() -> None:
 def test_a_member_whose_lease_ended_is_shown_while_it_holds_offsets() -> None:
     handed = (Handed(OffsetRange(40, 45), "n.9", "m-2"),)
     (_, gone) = view("g", without_order(handed, {"m-1": NOW + 1, "m-2": NOW - 1})).members
-    assert (gone.id, gone.state) == ("m-2", "ended")
-    assert [m.id for m in view("g", without_order((), {"m-1": NOW + 1, "m-2": NOW - 1})).members] == ["m-1"]
+    assert (gone.member, gone.state) == ("m-2", "ended")
+    assert [m.member for m in view("g", without_order((), {"m-1": NOW + 1, "m-2": NOW - 1})).members] == ["m-1"]
