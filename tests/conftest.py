@@ -34,7 +34,7 @@ from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
 from coordinator.values.subscription import TopicPartition
 from documented import Place
-from group_services import Group
+from group_services import SHORT_MS, Group
 from guarded_broker import GuardedBroker, guarded_broker
 from own_valkey import OwnValkey
 from secure_listener import SecureListener
@@ -315,6 +315,12 @@ def members(kafka: Kafka, redis_url: str, group: str) -> Iterator[Group]:
     made = Group(kafka, redis_url, group)
     yield made
     made.close()
+
+
+@pytest.fixture
+def short_sessions(members: Group) -> None:
+    """For members of tests in which Redis loses its state: a recovery waits for a session."""
+    members.session_ms = SHORT_MS
 
 
 @pytest.fixture
