@@ -32,6 +32,7 @@ import servers
 import temporary
 from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
+from coordinator.kafka import connection, writable
 from coordinator.values.subscription import TopicPartition
 from documented import Place
 from group_services import SHORT_MS, Group
@@ -321,6 +322,13 @@ def members(kafka: Kafka, redis_url: str, group: str) -> Iterator[Group]:
 def short_sessions(members: Group) -> None:
     """For members of tests in which Redis loses its state: a recovery waits for a session."""
     members.session_ms = SHORT_MS
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask brokers that are not there for less than a second."""
+    monkeypatch.setattr(connection, "FIRST_CONTACT_MS", 300)
+    monkeypatch.setattr(writable, "RETRY_INTERVAL_MS", 10)
 
 
 @pytest.fixture

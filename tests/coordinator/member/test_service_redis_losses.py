@@ -87,6 +87,7 @@ def test_latest_is_not_where_a_group_begins_that_has_lost_its_meta(members: Grou
     assert members.events == ["found", "recover", "policy", "continue"], strict
 
 
+@pytest.mark.usefixtures("impatient")
 def test_an_unreadable_mirror_creates_no_group(members: Group, tp: TopicPartition) -> None:
     (port,) = servers.free_ports(1)
     address = {"bootstrap_servers": f"127.0.0.1:{port}", "bootstrap_timeout_ms": 1_000}
