@@ -1,6 +1,6 @@
 """The names that a user's program may import. All other modules are private: each release may change them.
 
-    from spark_coop_source import OnError, map_in_read
+    from spark_coop_source import OnError, map_records
 
 Tasks and the command line import this package too, and need none of these names. So each is loaded at its first use.
 """
@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     from coordinator.values.ranges import OffsetRange as OffsetRange
     from coordinator.values.subscription import TopicPartition as TopicPartition
     from spark_coop_source.errors_in_spark import error_of as error_of
+    from spark_coop_source.function.on_error import FailedRecord as FailedRecord
     from spark_coop_source.function.on_error import OnError as OnError
-    from spark_coop_source.function_in_read import map_in_read as map_in_read
+    from spark_coop_source.function.rows import KeyRecords as KeyRecords
+    from spark_coop_source.functions import map_batches as map_batches
+    from spark_coop_source.functions import map_keys as map_keys
+    from spark_coop_source.functions import map_records as map_records
     from spark_coop_source.metrics.listener import ProgressListener as ProgressListener
     from spark_coop_source.metrics.prometheus import ProgressMetrics as ProgressMetrics
     from spark_coop_source.metrics.query_progress import QueryProgress as QueryProgress
@@ -39,6 +43,7 @@ _PLACES = {
     "Assignor": "coordinator.assignment.assignors.assignor:Assignor",
     "CommitApi": "coordinator.commits.commit_api:CommitApi",
     "CoopKafkaDataSource": "spark_coop_source.source:CoopKafkaDataSource",
+    "FailedRecord": "spark_coop_source.function.on_error:FailedRecord",
     "GroupCommits": "coordinator.commits.group_commits:GroupCommits",
     "Grouped": "coordinator.assignment.assignors.grouped:Grouped",
     "HashRange": "coordinator.values.ranges:HashRange",
@@ -54,7 +59,10 @@ _PLACES = {
     "audit": "spark_coop_source.sink_audit:audit",
     "error_of": "spark_coop_source.errors_in_spark:error_of",
     "errors": "coordinator.errors",
-    "map_in_read": "spark_coop_source.function_in_read:map_in_read",
+    "KeyRecords": "spark_coop_source.function.rows:KeyRecords",
+    "map_batches": "spark_coop_source.functions:map_batches",
+    "map_keys": "spark_coop_source.functions:map_keys",
+    "map_records": "spark_coop_source.functions:map_records",
 }
 
 

@@ -1,8 +1,8 @@
 """Where log lines go in Spark's Python processes, on the driver's host and on executors.
 
-    COOP_KAFKA_LOG_LEVEL    DEBUG, INFO, WARNING (the default) or ERROR, for the loggers of coop-kafka;
+    COOP_LOG_LEVEL    DEBUG, INFO, WARNING (the default) or ERROR, for the loggers of coop-kafka;
                             kafka-python writes only with DEBUG or INFO
-    COOP_KAFKA_LOG_FORMAT   text (the default), or json: the form of Spark's structured logs
+    COOP_LOG_FORMAT   text (the default), or json: the form of Spark's structured logs
 
 Lines go to stderr, each with its time, level and logger. A process whose root logger has a handler has a configuration
 of its own: there, this module writes nothing.
@@ -17,7 +17,7 @@ from typing import TextIO
 
 from coordinator.errors import InvalidOptionError
 
-LEVEL, FORMAT = "COOP_KAFKA_LOG_LEVEL", "COOP_KAFKA_LOG_FORMAT"
+LEVEL, FORMAT = "COOP_LOG_LEVEL", "COOP_LOG_FORMAT"
 LEVELS, FORMATS = ("DEBUG", "INFO", "WARNING", "ERROR"), ("text", "json")
 OURS, LIBRARIES = ("coordinator", "spark_coop_source"), ("kafka", "redis")
 _NOISY, _VERBOSE = "kafka", ("DEBUG", "INFO")

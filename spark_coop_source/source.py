@@ -36,7 +36,7 @@ class CoopKafkaDataSource(DataSource):
         return "coop-kafka"
 
     def schema(self) -> StructType | str:
-        """The row schema of Spark's own Kafka source, or that of `map.in.read`. Refuses invalid options."""
+        """The row schema of Spark's own Kafka source, or that of the user's function. Refuses invalid options."""
         with needed_packages():
             from spark_coop_source.arrow_output import schema as row_schema
             from spark_coop_source.options.options import validate
@@ -74,8 +74,9 @@ class CoopKafkaDataSource(DataSource):
             return options, UserFunction(
                 options.function,
                 schema,
-                options.per_key,
+                options.takes,
                 options.concurrency,
+                options.timeout_ms,
                 options.function_on_error,
             )
         row_schema.check_user_schema(schema, options.columns)

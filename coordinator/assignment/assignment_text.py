@@ -54,9 +54,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def fields_of(
-    topics: frozenset[str], capacity: int, protocols: Preferences = (), *, sharing: bool = True
-) -> dict[str, str]:
+def fields_of(topics: frozenset[str], capacity: int, protocols: Preferences, *, sharing: bool) -> dict[str, str]:
     """The fields of a member's hash that assignors read."""
     return {
         "topics": ",".join(sorted(topics)),

@@ -14,8 +14,6 @@ SEPARATOR = "@"
 Sets = Mapping[str, Mapping[str, int]]
 """By set, in order: the capacity of each member with a lease."""
 
-NOBODY: frozenset[str] = frozenset()
-
 
 class Move(NamedTuple):
     """A member that goes to a set without members."""
@@ -34,7 +32,7 @@ def lightest(sets: Sets) -> str:
     return min(sets, key=lambda name: sum(sets[name].values()))
 
 
-def move(sets: Sets, staying: Collection[str] = NOBODY) -> Move | None:
+def move(sets: Sets, staying: Collection[str]) -> Move | None:
     """The move that is due; None if each set has a member, or no set can give one. All members find the same one.
 
     Members that are `staying` cannot move: they leave, hang in a batch, or run with AvailableNow.

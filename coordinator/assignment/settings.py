@@ -17,7 +17,9 @@ LONGEST_DELAY_MS = DAY_MS
 
 Ordering = Literal["key", "none"]
 StateLoss = Literal["fail", "earliest"]
+Takes = Literal["records", "keys", "batches"]
 _ORDERINGS: tuple[Ordering, ...] = get_args(Ordering)
+_TAKES: tuple[Takes, ...] = get_args(Takes)
 _STATE_LOSSES: tuple[StateLoss, ...] = get_args(StateLoss)
 
 
@@ -42,10 +44,13 @@ class MemberOptions:
     max_ranges: int = option("max.num.ranges.to.commit", Integer(1, 60_000), "10000")  # that an acknowledger collects
     max_individual_commits: int = option("max.individual.commits", Integer(1, 100_000), "10000")  # of a partition
     max_deferred_keys: int = option("max.deferred.keys", Integer(1, 100_000), "10000")  # of a partition
-    per_key: bool = option("map.in.read.per.key", Flag(), "false")
-    concurrency: int = option(  # keys at once inside a task, where the user's function runs in `read`
-        "map.in.read.concurrency", Integer(1, 16_384), "1"
-    )
+    takes: Takes = option("function.takes", Word(_TAKES), "batches")  # what a call of the user's function gets
+    concurrency: int = option("function.concurrency", Integer(1, 16_384), "1")  # keys at once inside a task
+
+    @property
+    def per_key(self) -> bool:
+        """Whether each call of the user's function is of one key."""
+        return self.takes != "batches"
 
 
 @dataclass(frozen=True, slots=True)

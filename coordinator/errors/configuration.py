@@ -80,7 +80,7 @@ class SinkSkippedBatchError(ConfigurationError):
 
 
 class FunctionNotAllowedError(ConfigurationError):
-    """COOP_KAFKA_FUNCTIONS in the driver's environment does not allow this function of map.in.read."""
+    """COOP_FUNCTIONS in the driver's environment does not allow this function."""
 
     name = "FUNCTION_NOT_ALLOWED"
     usual_remedy = "name an allowed function as module:function, or ask the administrator of the driver's host"

@@ -9,10 +9,10 @@ class FunctionError(CoopKafkaError):
     name = "FUNCTION_ERROR"
 
 
-class MapInReadError(FunctionError):
-    """The function of map.in.read raised an exception, or made rows that do not fit its schema."""
+class FunctionFailedError(FunctionError):
+    """The function raised an exception, or made rows that do not fit its schema."""
 
-    name = "MAP_IN_READ_FAILED"
+    name = "FUNCTION_FAILED"
     usual_remedy = "mend the function; a restarted query reads the same records again"
 
 

@@ -62,7 +62,7 @@ class World:
     def answer(self, request: Request[Any], caller: Caller) -> Any:
         """The answer to a request; an `Answer` of the store where Redis has also renewed the lease.
 
-        A notice never fails: a Redis that does not answer is not waited for.
+        A notice is made once, and whether it succeeded is its answer: no outage is waited for.
         """
         kind, whose = request.kind, (caller,) if request.kind.by_caller else ()
         if not kind.notice:
@@ -71,7 +71,7 @@ class World:
             kind.of(self)(*whose, **request.arguments)
             return True
         except (CoopKafkaError, Verdict) as error:
-            _log.warning("%s could not show %s: %s", caller.member, kind.verb, error or type(error).__name__)
+            _log.warning("%s of %s failed: %s", kind.verb, caller.member, error or type(error).__name__)
             return False
 
     # -- Kafka -------------------------------------------------------------------------------------
@@ -355,4 +355,4 @@ def _mirror_entries(
     growths, extents = store.positions.growths(), store.positions.extents(topics)
     stable = {tp: o for tp, o in store.positions.stable(topics).items() if tp in partitions}
     known = parsed(extents, status.reset, ids)
-    return entries(stable, status.reset, ids, growths, known, policy.mirrored, founding=status.founding)
+    return entries(stable, status.reset, ids, growths, known, policy.mirrored, status.founding)

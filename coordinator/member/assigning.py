@@ -5,6 +5,15 @@
 
 The member that looks first has the turn. If it records nothing, another member has the turn next. The first recorded
 assignment wins, so correctness needs no single leader (rule: first-assignment-wins).
+
+The look also tells the role of a standby (rule: standby-takes-over; rule: drain-hands-over):
+
+    standby  --> working   a member was lost, and Redis has chosen this one in its place
+    working  --> standby   this one was lost for a while, and another standby has its place
+    no role  --> standby   an operator has drained this member
+    standby  --> no role   this member was drained, and has joined again
+
+A member has no role if it does not want to be a standby, and no operator has drained it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +25,7 @@ from coordinator.assignment.assignors.assignor import Assignor, Subscriber
 from coordinator.assignment.assignors.joined import check_counts
 from coordinator.assignment.assignors.rack_aware import RackAware
 from coordinator.assignment.protocols import Agreement, Protocol, agree
+from coordinator.assignment.settings import GroupSettings
 from coordinator.assignment.spare import spared
 from coordinator.errors import InconsistentGroupProtocolError
 from coordinator.member.decision import Call, Seen
@@ -32,11 +42,16 @@ from coordinator.member.requests import (
     ReadPolicy,
     ReadSubscribers,
 )
-from coordinator.member.standby import with_role
 from coordinator.member.state import State
+from coordinator.redis.group_state import STANDBY, WORKING
 from coordinator.redis.replies import Look
 
 Effects = tuple[Request[Any], ...]
+
+_ROLES = {
+    STANDBY: "group {}: member {} is a standby: it reads nothing, and takes over when a working member is lost",
+    WORKING: "group {}: member {} works from now on: too few other members do",
+}
 
 
 def look_at_group(state: State, seen: Seen, call: Call) -> tuple[State, Look | None, Effects]:
@@ -45,8 +60,8 @@ def look_at_group(state: State, seen: Seen, call: Call) -> tuple[State, Look | N
     Raises `InconsistentGroupProtocolError` if it has no assignor in common with the members before it.
     """
     assignors = {Protocol(a.name, a.version): a for a in call.setup.settings.assignors}
-    look = seen.of(LookAtGroup())
-    state, lines = with_role(state, look.role, call.setup.settings)
+    look = seen.done(LookAtGroup())
+    state, lines = _with_role(state, look.role, call.setup.settings)
     effects: Effects | None = None
     if look.occasion:
         effects = _assign(state, look, assignors, seen, call.setup.cutting.joined)
@@ -55,6 +70,15 @@ def look_at_group(state: State, seen: Seen, call: Call) -> tuple[State, Look | N
     else:
         return state, look, lines
     return (replace(state, life=state.life.rejoining()) if effects is None else state), None, (*lines, *(effects or ()))
+
+
+def _with_role(state: State, role: str, settings: GroupSettings) -> tuple[State, Effects]:
+    """The state with this role, and a line for the driver's log if it is another one."""
+    drained_no_more = not role and not settings.standby
+    if role == state.life.role or not (role in _ROLES or drained_no_more):
+        return state, ()
+    lines = (Log(_ROLES[role].format(settings.group, state.life.member)),) if role in _ROLES else ()
+    return replace(state, life=replace(state.life, role=role)), lines
 
 
 def _assign(
@@ -78,7 +102,7 @@ def _assign(
     made = seen.of(Compute(assignor, tuple(spared(working)), counts, previous, policy))
     assignment = {m.member: made.assignment.get(m.member, {}) for m in members}  # an empty one is recorded too
     protocol = str(agreement.protocol)
-    if not seen.of(Assign(look.occasion, protocol, assignment, made.failure)):
+    if not seen.done(Assign(look.occasion, protocol, assignment, made.failure)):
         return ()
     return tuple(_notices(look, {m.member for m in members}, protocol, made.failure))
 

@@ -37,7 +37,7 @@ def authorize(state: State, seen: Seen, call: Call) -> Decision:
         return Decision(state)
     early = bool(batch.end.early)
     replayed, as_planned = early and batch.replayed, early and seen.of(ReadReach()) is not Reach.ALL
-    answer = seen.of(Authorize(batch.end, replayed=replayed, as_planned=as_planned))
+    answer = seen.done(Authorize(batch.end, replayed=replayed, as_planned=as_planned))
     batch = replace(batch, granted=answer.owned, as_planned=answer.as_planned)
     if replayed:
         batch = replace(batch, ends=answer.ends, unknown=answer.unknown)

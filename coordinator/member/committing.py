@@ -105,12 +105,11 @@ def commit(state: State, seen: Seen, call: Call) -> Decision:
     if under_way is None:
         return Decision(state)
     start, request = under_way.start, under_way.request
-    mine, facts, moved = request.arguments["offset"], request.arguments["facts"], seen.of(request)
+    mine, facts, moved = request.arguments["offset"], request.arguments["facts"], seen.done(request)
     if moved.unread:
         return _unread(state)
     refused = moved.refused if state.evidence.witnessed is not None else {}
-    if refused and (assertions := facts_within(state.evidence.facts, refused)):
-        seen.of(Claim(mine, assertions))
+    assertions = facts_within(state.evidence.facts, refused)
     owning = _moved(state.owning, mine, facts, moved)
     state = replace(
         state,
@@ -120,7 +119,8 @@ def commit(state: State, seen: Seen, call: Call) -> Decision:
         mirrored=replace(state.mirrored, behind=True),
         turn=replace(state.turn, fresh=not owning.stale),
     )
-    return Decision(_done(state, start, all_of_it=under_way.all_of_it))
+    effects = (Claim(mine, assertions),) if assertions else ()
+    return Decision(_done(state, start, all_of_it=under_way.all_of_it), effects)
 
 
 def _done(state: State, start: StreamOffset, *, all_of_it: bool) -> State:

@@ -14,7 +14,6 @@ from coordinator.member import (
     accepting,
     authorizing,
     committing,
-    forgetting,
     life,
     log_view,
     losing,
@@ -30,7 +29,7 @@ from coordinator.member.first_positions import place
 from coordinator.member.progress_report import behind
 from coordinator.member.query import Steps
 from coordinator.member.requests import Finish, HandOut, NextSpan
-from coordinator.member.service import ALIVE, FIRST_POSITIONS, Service
+from coordinator.member.service import ALIVE, FIRST_POSITIONS, Service, settled
 from coordinator.member.state import State
 from coordinator.plan.planning import OwnedRange, OwnedRanges, anything
 from coordinator.progress.leader_epochs import leader_epochs
@@ -46,7 +45,7 @@ def look(state: State, seen: Seen, call: Call) -> Decision:
     state = place(state, seen, call)
     if state.life.verdict:
         return Decision(state, (), LookAgain())
-    looked = seen.of(HandOut(dict.fromkeys(state.log.partitions, 0), 0, 0))
+    looked = seen.done(HandOut(dict.fromkeys(state.log.partitions, 0), 0, 0))
     state = mirroring.mirror_policy(state, seen, looked.policy)
     obeying.refuse_demands(looked.policy, state.log.topics, call)
     progress = {tp: Progress((_segment(position, looked.reach[tp]),)) for tp, position in looked.positions.items()}
@@ -72,7 +71,7 @@ def take(state: State, seen: Seen, call: Call) -> Decision:
     most, size = seen.of(NextSpan(ends, everything=call.limits.everything))
     if call.limits.max_offsets is not None:
         most = min(most, int(call.limits.max_offsets))
-    handed = seen.of(HandOut(ends, most, min(size, most)))
+    handed = seen.done(HandOut(ends, most, min(size, most)))
     if not handed.slices:
         return _nothing(state, seen, call)
     return _planned(state, handed, seen, call)
@@ -116,7 +115,7 @@ def _nothing(state: State, seen: Seen, call: Call) -> Decision:
     if state.turn.skipped:
         return Decision(state, (), Return(_offset(state, acquired.reset, acquired.topic_ids, {}, call)))
     state = replace(state, pace=replace(state.pace, idle_ms=seen.now_ms))
-    if state.pace.targets is None or seen.of(Finish(state.pace.targets)):
+    if state.pace.targets is None or seen.done(Finish(state.pace.targets)):
         return Decision(state, (), Return(None))
     return Decision(state, (), LookAgain(why=pacing.OF_OTHERS))
 
@@ -128,15 +127,11 @@ def read_all(state: State, seen: Seen, call: Call) -> Decision:
 
 
 SET_TARGETS = (*ALIVE, log_view.see_logs, standalone.set_targets)
+COMMIT = (*ALIVE, accepting.accept, committing.learn, committing.witness, life.join, committing.commit)
 NEXT_OFFSET = (
-    *ALIVE,
-    accepting.accept,
-    committing.learn,
-    committing.witness,
-    life.join,
-    committing.commit,
+    *COMMIT,
     mirroring.mirror_if_due,
-    forgetting.forget_topics,
+    owning.forget_topics,
     pacing.rest,
     owning.report_topics,
     obeying.copy_cluster_policies,
@@ -160,7 +155,7 @@ TASKS = (
 class Cooperative(Service):
     """One member's work on one group without order; see the module."""
 
-    steps = Steps(FIRST_POSITIONS, SET_TARGETS, NEXT_OFFSET, TASKS)
+    steps = Steps(FIRST_POSITIONS, SET_TARGETS, NEXT_OFFSET, TASKS, (*COMMIT, settled))
 
     def behind_latest(self, end: StreamOffset) -> dict[str, str]:
         """The lag of the group at the last look: other members read the offsets before a slice."""

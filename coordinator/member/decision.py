@@ -6,6 +6,10 @@
 
 A step depends on nothing else: it runs again after each answer, and makes the same requests. It sees only the answers
 to its own requests, so no answer is older than the step. The state holds all that outlives a step.
+
+    seen.of(request)     the answer to a read
+    seen.done(request)   the answer to a write that the step needs before it goes on
+    effects              all other writes; the next state holds only if they succeed
 """
 
 from collections.abc import Callable
@@ -89,7 +93,13 @@ class Seen:
     answers: tuple[tuple[Request[Any], Any], ...] = ()
 
     def of(self, request: Request[T]) -> T:
-        """The answer to a request; raises `NotSeen` if it has none yet."""
+        """The answer to a read; raises `NotSeen` if it has none yet."""
+        if request.kind.writes:
+            raise AssertionError(f"{request} writes: an effect, or `done`")
+        return self.done(request)
+
+    def done(self, request: Request[T]) -> T:
+        """The answer to a write that must come before the rest of the step; raises `NotSeen` if it has none yet."""
         for asked, answer in self.answers:
             if asked == request:
                 return cast(T, answer)
@@ -137,7 +147,10 @@ Outcome = Next | Ask | LookAgain | Fail | Return
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The next state, the effects to apply in this order, and how the call goes on once they are applied."""
+    """The next state, the effects to apply in this order, and how the call goes on once they are applied.
+
+    If Redis refuses an effect, the state stays as it was, and the call begins with its first step.
+    """
 
     state: State
     effects: tuple[Request[Any], ...] = ()

@@ -54,7 +54,7 @@ def hold_failing(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, cal
     latest = state.owning.looked_at_ms, settings.longest_delay_ms
     found = apart(work, records, *latest, settings.max_deferred_keys)
     if found.over:
-        seen.of(Resume(found.over))
+        seen.done(Resume(found.over))
         over = frozenset(found.over)
         state = replace(state, failing=replace(state.failing, records=tuple(r for r in records if r not in over)))
     return replace(state, reading=replace(state.reading, held=found.held, due=found.due)), found.work

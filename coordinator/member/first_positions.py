@@ -56,7 +56,7 @@ def first_positions(state: State, seen: Seen, call: Call) -> Decision:
         known_topics = {tp.topic for tp in known} | (status.topics.keys() if status else set())
         wished = _wished(new, known_topics, seen, call)
         first = {tp: there.get(tp, position) for tp, position in wished.items()}
-        founding = seen.of(creation(state, first, call, create=status is None))
+        founding = seen.done(creation(state, first, call, create=status is None))
         state = replace(state, life=replace(state.life, founding=founding))
     elif status:
         state = replace(state, life=replace(state.life, founding=status.founding))
@@ -136,7 +136,7 @@ def place(state: State, seen: Seen, call: Call) -> State:
         first = {**proofs.positions, **stable}
         if others := tuple(tp for tp in new if tp not in first):
             first |= seen.of(ResolveOffsets(Earliest(), others))
-        seen.of(creation(state, {tp: first[tp] for tp in new}, call))
+        seen.done(creation(state, {tp: first[tp] for tp in new}, call))
         _assert_more(state, proofs, seen)
     return replace(state, owning=replace(owning, placed=placed | frozenset(in_kafka), placed_at=nonce))
 
@@ -153,15 +153,13 @@ def prove(state: State, seen: Seen, call: Call) -> Decision:
     stable = seen.of(ReadStable(topics))
     unknown = tuple(tp for tp in evidence.known.lanes if tp.topic in topics and tp not in stable)
     proofs = proofs_of(state, unknown, seen, call) if unknown else Proofs({})
-    if proofs.positions:
-        seen.of(creation(state, proofs.positions, call))
-    return Decision(state)
+    return Decision(state, (creation(state, proofs.positions, call),) if proofs.positions else ())
 
 
 def _assert_more(state: State, proofs: Proofs, seen: Seen) -> None:
     """A position is the lowest of a partition; the facts of its other hashes may be higher."""
     if facts := {tp: of_tp for tp, of_tp in state.evidence.facts.items() if tp in proofs.positions}:
-        seen.of(Claim(state.evidence.known, facts))
+        seen.done(Claim(state.evidence.known, facts))
 
 
 def creation(state: State, positions: Positions, call: Call, *, create: bool = False) -> Request[str]:

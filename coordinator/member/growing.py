@@ -182,7 +182,7 @@ def _record(growing: Growing, ended: Sequence[Growth], seen: Seen) -> None:
     """The grace is over: record the ends that the older partitions have now. The first record wins."""
     marks = growing.sights[-1].marks
     if ended:
-        seen.of(RecordGrowths(tuple(replace(g, ends=tuple(marks[tp] for tp in g.holding)) for g in ended)))
+        seen.done(RecordGrowths(tuple(replace(g, ends=tuple(marks[tp] for tp in g.holding)) for g in ended)))
 
 
 def _positions(

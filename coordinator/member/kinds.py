@@ -2,13 +2,13 @@
 
     Release = member_call(RedisMembers.release, _members)   the kind: the method, and whose it is in a `World`
     Release(ranges)                    a request: a frozen value with the method's arguments, less the caller
-    seen.of(Release(ranges))           the answer, of the type that the method returns
+    seen.done(Release(ranges))         the answer, of the type that the method returns
 
 Requests are equal if they name the same method with equal arguments. `apply` calls the method.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Signature, signature
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
@@ -29,8 +29,9 @@ class Kind(Generic[P, T_co]):
     parameters: Signature  # of a request: without the part of the edge and the caller
     by_caller: bool = False  # the method's first argument is the caller
     of_redis: bool = False  # a verdict or an outage sends the member back to its first step
+    writes: bool = False  # changes what other members or people see
     numbered: bool = False  # the main thread sends it with a number; the heartbeat thread sends it without one
-    notice: bool = False  # shows something: it never fails, and nothing is decided by it
+    notice: bool = False  # made once: a failure is logged, and the answer is whether it succeeded
     plain: bool = False  # a function, of no part
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> "Request[T_co]":
@@ -74,36 +75,45 @@ def function(method: Callable[P, T]) -> Kind[P, T]:
     return Kind(method, itself, signature(method), plain=True)
 
 
-def call(method: Callable[Concatenate[S, P], T], part: Callable[[Any], S] = itself) -> Kind[P, T]:
+def call(
+    method: Callable[Concatenate[S, P], T], part: Callable[[Any], S] = itself, *, writes: bool = False
+) -> Kind[P, T]:
     """A call of Kafka, of the cost model or of this process; its errors end the call of Spark."""
-    return Kind(method, part, _without(method, 1))
+    return Kind(method, part, _without(method, 1), writes=writes)
 
 
-def redis_call(method: Callable[Concatenate[S, P], T], part: Callable[[Any], S] = itself) -> Kind[P, T]:
+def redis_call(
+    method: Callable[Concatenate[S, P], T], part: Callable[[Any], S] = itself, *, writes: bool = False
+) -> Kind[P, T]:
     """A call of Redis that anyone may make."""
-    return Kind(method, part, _without(method, 1), of_redis=True)
+    return Kind(method, part, _without(method, 1), of_redis=True, writes=writes)
 
 
 def own_call(method: Callable[Concatenate[S, Caller, P], T], part: Callable[[Any], S] = itself) -> Kind[P, T]:
     """A call of Redis by this member. Its answer renews no lease; the one to `Join` states the new lease end."""
-    return Kind(method, part, _without(method, 2), by_caller=True, of_redis=True)
+    return Kind(method, part, _without(method, 2), by_caller=True, of_redis=True, writes=True)
 
 
 def member_call(
     method: Callable[Concatenate[S, Caller, P], Answer[T]], part: Callable[[Any], S] = itself
 ) -> Kind[P, T]:
     """A call of Redis by this member; its answer renews the lease."""
-    return Kind(method, part, _without(method, 2), by_caller=True, of_redis=True, numbered=True)
+    return Kind(method, part, _without(method, 2), by_caller=True, of_redis=True, writes=True, numbered=True)
 
 
 def notice(method: Callable[Concatenate[S, P], object], part: Callable[[Any], S] = itself) -> Kind[P, bool]:
     """Something to show; the answer is whether it was shown."""
-    return Kind(method, part, _without(method, 1), notice=True)
+    return Kind(method, part, _without(method, 1), writes=True, notice=True)
 
 
 def own_notice(method: Callable[Concatenate[S, Caller, P], object], part: Callable[[Any], S] = itself) -> Kind[P, bool]:
     """Something that this member shows of itself."""
-    return Kind(method, part, _without(method, 2), by_caller=True, notice=True)
+    return Kind(method, part, _without(method, 2), by_caller=True, writes=True, notice=True)
+
+
+def once(kind: Kind[P, Any]) -> Kind[P, bool]:
+    """The same, made once, of a member that leaves: no outage is waited for."""
+    return replace(kind, of_redis=False, notice=True)
 
 
 def _without(method: Callable[..., Any], first: int) -> Signature:

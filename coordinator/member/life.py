@@ -91,17 +91,16 @@ def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
     """The group recovers from a loss: assert known positions once, and wait for its end (rule: recovering-session)."""
     if not isinstance(state.life.verdict, verdicts.Recovering):
         return Decision(state)
-    life, effects = state.life, tuple[Request[bool], ...]()
+    life, effects = state.life, tuple[Request[Any], ...]()
     if life.asserted_at != life.nonce:
-        settings = call.setup.settings
+        settings, facts = call.setup.settings, state.evidence.facts
         effects = (
+            *([Claim(state.evidence.known, facts)] if facts else []),
             Log(
                 f"group {settings.group} recovers from a loss of state: members prove their positions, and no batch is "
                 f"planned for up to session.timeout.ms ({settings.session_ms} ms); no action is needed"
             ),
         )
-        if facts := state.evidence.facts:
-            seen.of(Claim(state.evidence.known, facts))
     handled = _handled(replace(state, life=replace(life, asserted_at=life.nonce)))
     why = "the group recovers from a loss of state, for one session at most"
     return Decision(handled, effects, LookAgain(RETRY_MS, why))
@@ -182,8 +181,8 @@ def join(state: State, seen: Seen, call: Call) -> Decision:
         )
     *asserting, joins = rejoining(state, call)
     for request in asserting:
-        seen.of(request)
-    return Decision(joined(state, seen.of(joins)))
+        seen.done(request)
+    return Decision(joined(state, seen.done(joins)))
 
 
 def rejoining(state: State, call: Call) -> tuple[Request[Any], ...]:

@@ -46,7 +46,7 @@ def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
     acquired, bounds = state.owning.acquired, state.log.bounds
     looked_at = (acquired, bounds, state.log.topics, state.life.nonce)
     if state.losses.settled == looked_at and state.shown.ends:
-        return Decision(_stored(state, state.shown.ends[1], seen))
+        return _stored(state, state.shown.ends[1], seen)
     if not acquired.progress.keys() <= bounds.keys():
         return Decision(state, (), LookAgain(RETRY_MS, "a topic that the member owns has vanished"))
     state, found, ends = _found(state, acquired, bounds, seen)
@@ -54,9 +54,8 @@ def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
         raise data_loss.error(found[0])
     if found:
         return _accept(state, acquired, found, seen, call)
-    state = _stored(state, _report(state, acquired, bounds, ends), seen)
-    settled = None if state.log.unsure else looked_at
-    return Decision(replace(state, losses=replace(state.losses, settled=settled)))
+    report, settled = _report(state, acquired, bounds, ends), None if state.log.unsure else looked_at
+    return _stored(replace(state, losses=replace(state.losses, settled=settled)), report, seen)
 
 
 def _found(
@@ -118,7 +117,7 @@ def _accept(state: State, acquired: Acquired, found: Sequence[Loss], seen: Seen,
     """failOnDataLoss=false: move on to the records that are left, with a log line and an event for each loss."""
     for loss in found:
         for request in _moves(loss, state, acquired, seen, call):
-            seen.of(request)
+            seen.done(request)
     state = mirror(replace(state, evidence=state.evidence.forgotten()), seen)
     notices: list[Request[Any]] = []
     for loss in found:
@@ -151,12 +150,12 @@ def _report(
     return ReportEnds({tp: b.end for tp, b in ends.items() if tp in sure}, extents)
 
 
-def _stored(state: State, report: Request[None], seen: Seen) -> State:
+def _stored(state: State, report: Request[None], seen: Seen) -> Decision:
     """Store the log ends: after the check for cut logs, before a plan."""
     if state.shown.ends == (state.life.nonce, report) and not _ends_are_old(state, seen):
-        return state
-    seen.of(report)
-    return replace(state, shown=replace(state.shown, ends=(state.life.nonce, report), ends_ms=seen.now_ms))
+        return Decision(state)
+    shown = replace(state.shown, ends=(state.life.nonce, report), ends_ms=seen.now_ms)
+    return Decision(replace(state, shown=shown), (report,))
 
 
 def _ends_are_old(state: State, seen: Seen) -> bool:

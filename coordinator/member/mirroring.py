@@ -31,7 +31,7 @@ def mirror_if_due(state: State, seen: Seen, call: Call) -> Decision:
 def mirror(state: State, seen: Seen) -> State:
     """Update the mirror now, unless plain consumers live in Kafka's own group. A failure leaves it behind."""
     request = mirror_request(state)
-    allowed = seen.of(request) if request else None
+    allowed = seen.done(request) if request else None
     return state if allowed is None else replace(state, mirrored=replace(state.mirrored, allowed=allowed, behind=False))
 
 
@@ -44,7 +44,7 @@ def mirror_policy(state: State, seen: Seen, policy: Policy) -> State:
     if policy == state.mirrored.policy:
         return state
     request = mirror_request(state)
-    allowed = seen.of(request) if request else False
+    allowed = seen.done(request) if request else False
     if allowed is None:
         return state
     return replace(state, mirrored=replace(state.mirrored, allowed=allowed, policy=policy))

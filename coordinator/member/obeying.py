@@ -45,9 +45,9 @@ def copy_cluster_policies(state: State, seen: Seen, call: Call) -> Decision:
     if known.found is None or known.read_ms is None or seen.now_ms - known.read_ms >= READ_MS:
         known = replace(known, read_ms=seen.now_ms, found=seen.of(ReadClusterPolicies()))
     if known.found and (known.found != state.cluster_policies.found or known.copied_at != state.life.nonce):
-        seen.of(CopyPolicies(*known.found))
+        effects = (CopyPolicies(*known.found),)
     if known.found and known.found[0] == UNREADABLE and known.found != state.cluster_policies.found:
-        effects = (Log(f"group {call.setup.settings.group}: {UNREADABLE_TOPIC}. {_CONSEQUENCE}. Remedy: {GRANT}"),)
+        effects += (Log(f"group {call.setup.settings.group}: {UNREADABLE_TOPIC}. {_CONSEQUENCE}. Remedy: {GRANT}"),)
     return Decision(replace(state, cluster_policies=replace(known, copied_at=state.life.nonce)), effects)
 
 
@@ -66,7 +66,7 @@ def refuse_demands(policy: Policy, topics: Collection[str], call: Call, *, start
         demand, way = f"{MEMBER_POLICY}=true is set", f"remove the option {MEMBER_POLICY}"
         refuse_demand(policy, settings.group, topics, demand, way)
     if settings.per_key:
-        demand, way = "map.in.read calls its function key by key", "write it as function(batches), without per_key"
+        demand, way = "the function is called key by key", "pass it to map_batches"
         refuse_demand(policy.of_topics, settings.group, topics, demand, way)
 
 

@@ -12,7 +12,7 @@ unconfirmed.
 from dataclasses import replace
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import difference, owned_ranges
+from coordinator.assignment.rebalance import difference, owned_ranges, union
 from coordinator.member import obeying
 from coordinator.member.assigning import look_at_group
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
@@ -20,12 +20,38 @@ from coordinator.member.first_positions import place
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import topics_again
 from coordinator.member.mirroring import mirror_policy
-from coordinator.member.ownership_events import notified
-from coordinator.member.requests import Acquire, ReadPartitionCounts, RecordGrowths, Release
+from coordinator.member.requests import (
+    Acquire,
+    DeleteMirror,
+    ForgetTopics,
+    Notify,
+    ReadPartitionCounts,
+    RecordGrowths,
+    Release,
+)
 from coordinator.member.state import State
+from coordinator.progress.ownership import Ownership, not_owned
 from coordinator.redis.replies import Acquired, Look
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
+
+FORGET_MS = 10_000
+"""How often it asks for topics to forget: a fraction of the shortest retention, which is a minute."""
+
+
+def forget_topics(state: State, seen: Seen, call: Call) -> Decision:
+    """Ask Redis to forget topics that no member subscribes to, after `offsets.retention.minutes` (rule: topic-expiry).
+
+    Only while the group has topics that this member does not read. The mirror would bring them back, so it forgets
+    them too.
+    """
+    owning, now_ms = state.owning, seen.now_ms
+    others = owning.acquired.topic_ids.keys() - state.log.topics.keys()
+    if not others or (owning.forgot_ms is not None and now_ms - owning.forgot_ms < FORGET_MS):
+        return Decision(state)
+    forgotten = seen.done(ForgetTopics(tuple(sorted(others))))
+    effects = (DeleteMirror(forgotten),) if forgotten and state.mirrored.allowed else ()
+    return Decision(replace(state, owning=replace(owning, forgot_ms=now_ms)), effects)
 
 
 def report_topics(state: State, seen: Seen, call: Call) -> Decision:
@@ -59,13 +85,13 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
 
 def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen, call: Call) -> Decision:
     if elsewhere := _elsewhere(state, seen, call):
-        seen.of(Release(elsewhere))
-    acquired = seen.of(_request(state, wanted))
+        seen.done(Release(elsewhere))
+    acquired = seen.done(_request(state, wanted))
     notices = notified(state.owning.acquired.ownership, acquired.ownership)
     surplus = difference(owned_ranges(acquired.ownership), wanted)
-    released = seen.of(Release(surplus)) if surplus else 0
+    released = seen.done(Release(surplus)) if surplus else 0
     if released:
-        before, acquired = acquired, seen.of(_request(state, wanted, again=True))
+        before, acquired = acquired, seen.done(_request(state, wanted, again=True))
         notices += notified(before.ownership, acquired.ownership, surplus)
     ranges = owned_ranges(acquired.ownership)
     owning = replace(state.owning, acquired=acquired, ranges=ranges, as_of=as_of, stale=False)
@@ -104,8 +130,36 @@ def _with_look(state: State, look: Look, seen: Seen) -> State:
     """The growths of the group. Growths that this process knows and Redis has lost are recorded again."""
     fields = {g.field for g in look.growths}
     if lost := tuple(g for g in state.owning.growths if g.field not in fields):
-        seen.of(RecordGrowths(lost))
+        seen.done(RecordGrowths(lost))
     growths = look.growths + lost
     owning = replace(state.owning, targets=look.targets, growths=growths, looked_at_ms=look.now_ms)
     owning = replace(owning, policy=look.policy)
     return replace(state, owning=owning)
+
+
+def notified(before: Ownership, now: Ownership, released: Ranges | None = None) -> tuple[Request[bool], ...]:
+    """The call of the user's ownership listener: the difference between the ranges owned before and now.
+
+        owned before, not now, released by itself   revoked
+        owned before, not now                       lost; also if a new lane epoch shows another owner in between
+        owned now, not before                       assigned
+
+    The scripts write the events stream, with the same words.
+    """
+    if now == before:
+        return ()
+    gone, gained = _not_in(before, now), _not_in(now, before)
+    lost = difference(gone, released or {})
+    notice = Notify(difference(gone, lost), lost, gained)
+    return (notice,) if gone or gained else ()
+
+
+def left(before: Ownership, kept: Ranges) -> tuple[Request[bool], ...]:
+    """The notice of a leave. It releases all but `kept`, which may be half written."""
+    return notified(before, {}, difference(owned_ranges(before), kept))
+
+
+def _not_in(some: Ownership, other: Ownership) -> Ranges:
+    """The ranges of `some` that are not in `other` at the same lane epoch."""
+    rest = {tp: union(not_owned(owned, other.get(tp, ()))) for tp, owned in some.items()}
+    return {tp: ranges for tp, ranges in rest.items() if ranges}

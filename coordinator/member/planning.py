@@ -1,18 +1,46 @@
-"""The last steps of latestOffset: plan a batch, or find that there is nothing to do. Pure."""
+"""The last steps of latestOffset: show the lanes, plan a batch, or find that there is nothing to do. Pure."""
 
 from dataclasses import replace
 
 from coordinator.member.batch import Batch
-from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
+from coordinator.member.decision import LOOK_MS, Call, Decision, LookAgain, Return, Seen
 from coordinator.member.failing import refuse_a_full_partition
 from coordinator.member.inbox import Reach
+from coordinator.member.lane_report import Planned, slow_part
 from coordinator.member.log_view import recreated, topics_again
 from coordinator.member.pacing import OF_OTHERS
-from coordinator.member.requests import Finish, Heartbeat, ReadReach
+from coordinator.member.requests import DescribeLanes, Finish, Heartbeat, ReadReach, ShowLanes
 from coordinator.member.state import State
 from coordinator.plan.planning import plan
 from coordinator.progress.leader_epochs import leader_epochs
 from coordinator.progress.stream_offset import StreamOffset
+
+
+def show_lanes(state: State, seen: Seen, call: Call) -> Decision:
+    """Show the lanes: once a second at most, and only changes (rule: reports-decide-nothing).
+
+    The first batch of a process is shown in any case. It may take long, and an earlier look found nothing to read.
+    """
+    shown, reading, now = state.shown, state.reading, seen.now_ms
+    first = state.pace.planned_ms is None and state.pace.idle is None
+    if not first and shown.looked_at_ms is not None and now - shown.looked_at_ms < LOOK_MS:
+        return Decision(state)
+    shown = replace(shown, looked_at_ms=now)
+    same = reading.quotas == shown.quotas and shown.nonce == state.life.nonce
+    if same and not any(line.lag for line in shown.lanes.lines):
+        return Decision(replace(state, shown=shown))  # an idle query may have very many lanes
+    lanes = seen.of(DescribeLanes(_planned(state), shown.ended))
+    slow = round(100 * slow_part(reading.quotas, call.setup.budget))
+    request = ShowLanes(lanes.lines, slow)
+    if (state.life.nonce, request) != (shown.nonce, shown.request) and seen.done(request):
+        shown = replace(shown, nonce=state.life.nonce, request=request)
+    return Decision(replace(state, shown=replace(shown, quotas=reading.quotas, lanes=lanes, slow_percent=slow)))
+
+
+def _planned(state: State) -> Planned:
+    r = state.reading
+    bounds = r.cutting.bounds if r.cutting else None
+    return Planned(r.quotas, r.until, state.strikes.strikes, bounds or {}, r.ceilings)
 
 
 def look_closer(state: State, seen: Seen, call: Call) -> Decision:
@@ -56,7 +84,7 @@ def end_run(state: State, seen: Seen, call: Call) -> Decision:
     if state.pace.targets is None:
         return Decision(state, (), Return(None))
     targets = {tp: o for tp, o in state.pace.targets.items() if tp not in state.growing.closed}
-    if seen.of(Finish(targets, call.setup.pinned)):
+    if seen.done(Finish(targets, call.setup.pinned)):
         return Decision(state, (), Return(None))
     settings = call.setup.settings
     refuse_a_full_partition(state, settings.group, settings.max_deferred_keys)

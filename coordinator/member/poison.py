@@ -21,22 +21,21 @@ from coordinator.values.ranges import WHOLE
 def strike_before_join(state: State, seen: Seen, call: Call) -> Decision:
     """Before a join: an earlier life of this member may have died over a record. Once, not at each wait for a lease."""
     life = state.life
-    return Decision(state) if life.nonce or life.other else Decision(_struck(state, seen))
+    return Decision(state) if life.nonce or life.other else _struck(state, seen)
 
 
 def strike_after_acquire(state: State, seen: Seen, call: Call) -> Decision:
     """After an acquisition: the earlier owner of these ranges may have died over a record."""
     if not state.turn.acquired:
         return Decision(state)
-    return Decision(look_again(replace(_struck(state, seen), turn=replace(state.turn, acquired=False))))
+    return _struck(look_again(replace(state, turn=replace(state.turn, acquired=False))), seen)
 
 
-def _struck(state: State, seen: Seen) -> State:
+def _struck(state: State, seen: Seen) -> Decision:
     """Redis strikes the slices of each reported member that died; then the known strikes may be stale."""
     members = sorted(seen.of(ReadWorking()))
-    for member in members:
-        seen.of(StrikeMember(member))
-    return replace(state, strikes=replace(state.strikes, looked_at_ms=None)) if members else state
+    strikes = replace(state.strikes, looked_at_ms=None) if members else state.strikes
+    return Decision(replace(state, strikes=strikes), tuple(StrikeMember(member) for member in members))
 
 
 def see_strikes(state: State, seen: Seen, call: Call) -> Decision:
@@ -53,7 +52,7 @@ def without_parked(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, c
     if not strikes:
         return replace(state, reading=replace(state.reading, trials={})), work
     if over := forgiven(strikes, work):
-        seen.of(Forgive(over))
+        seen.done(Forgive(over))
         strikes = tuple(s for s in strikes if s not in over)
         state = replace(state, strikes=replace(state.strikes, strikes=strikes))
     limited, trials = tried(work, _widened(state, strikes), lambda lane: seen.of(OffsetsOfARecord(lane)))
@@ -77,7 +76,6 @@ def leave_out_struck(state: State, seen: Seen, call: Call) -> Decision:
         return Decision(state)
     strikes = seen.of(ReadStrikes())
     readable = without_struck(batch.granted, batch.end, strikes, batch.strikes)
-    if given_up := left_out(batch.granted, readable):
-        seen.of(Abandon(given_up))
-    batch = replace(batch, readable=readable)
-    return Decision(replace(state, batch=batch, strikes=Strikes(strikes, seen.now_ms)))
+    given_up = left_out(batch.granted, readable)
+    state = replace(state, batch=replace(batch, readable=readable), strikes=Strikes(strikes, seen.now_ms))
+    return Decision(state, (Abandon(given_up),) if given_up else ())

@@ -3,7 +3,7 @@
 Runs in the stream reader's process, on its main thread. `receive` runs on the heartbeat thread too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
@@ -20,7 +20,10 @@ from coordinator.plan.cost.steering import Steering
 from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting
+from coordinator.plan.poison import singly
+from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.lane_lines import LaneReport
 from coordinator.redis.replies import Joining
 from coordinator.redis.store import Store
 from coordinator.values.clock import Clock
@@ -37,6 +40,7 @@ class Steps:
     set_targets: tuple[Step, ...]
     next_offset: tuple[Step, ...]
     tasks: tuple[Step, ...]
+    settle: tuple[Step, ...] = ()  # of a member only
 
 
 class Query:
@@ -102,6 +106,20 @@ class Query:
         Empty without any.
         """
         return failing_progress(self.state.failing.records, self.state.shown.skipped, self.state.shown.dead_lettered)
+
+    @property
+    def lanes(self) -> LaneReport:
+        """The lanes of the last plan; none without a group."""
+        return self.state.shown.lanes
+
+    @property
+    def beside_ms(self) -> float:
+        """See `Steering.beside_ms`."""
+        return self.guesses.beside_ms
+
+    def singly(self, task: Sequence[Slice]) -> bool:
+        """Whether a task of the last planned batch takes and reports records one by one (rule: struck-lane-apart)."""
+        return self.state.batch is not None and singly(task, self.state.batch.trials)
 
     def behind_latest(self, end: StreamOffset) -> dict[str, str]:
         """The lag after the batch that ends at `end`, by Spark's names."""

@@ -21,22 +21,23 @@ from dataclasses import replace
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.member.decision import Call, Decision, Seen
-from coordinator.member.event_time import keep_lead
 from coordinator.member.failing import hold_failing
 from coordinator.member.growing import older_partitions_first
 from coordinator.member.inbox import Reach
 from coordinator.member.obeying import in_order, one_end
 from coordinator.member.pacing import ends_of
 from coordinator.member.poison import without_parked
-from coordinator.member.requests import Grant, ReadReach
+from coordinator.member.requests import Grant, ReadFirstTimes, ReadReach, ResolveOffsets
 from coordinator.member.state import Offsets, State
 from coordinator.plan.back_pressure import held_back
 from coordinator.plan.cost.batch_cost import LaneId
+from coordinator.plan.event_time_lead import unread, within_lead
 from coordinator.plan.failing_keys import together
 from coordinator.plan.joined_ranges import owned_in_all
 from coordinator.plan.planning import OwnedRanges, with_positions
 from coordinator.progress.segments import Progress
 from coordinator.redis.lane_lines import FAILING, JOINED, LEAD, OLDER, ROOM
+from coordinator.values.offset_spec import AtTimestamps, NoMatch
 from coordinator.values.ranges import HashRange
 
 
@@ -78,6 +79,29 @@ def _within(progress: Progress, ranges: tuple[HashRange, ...]) -> Progress:
     return Progress(tuple(s for hashes in ranges for s in progress.within(hashes).segments))
 
 
+def _lead(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+    """`work` with no lane more than `max.lane.lead` ahead of the lane with the oldest next record."""
+    most_ms = call.setup.settings.max_lead_ms
+    if most_ms is None:
+        return state, work
+    due = state.reading.due  # a failing key that is tried again holds up no other lane
+    others = {tp: tuple(p for p in parts if (tp, p.hashes) not in due) for tp, parts in work.items()} if due else work
+    stretches = unread(others, ends)
+    wanted = {(tp, stretch.start) for tp, stretch in stretches.items()}
+    known = {at: time for at, time in state.reading.first_times.items() if at in wanted}
+    if missing := {tp: stretch for tp, stretch in stretches.items() if (tp, stretch.start) not in known}:
+        found = seen.of(ReadFirstTimes(missing))
+        known |= {(tp, stretch.start): found.get(tp) for tp, stretch in missing.items()}
+    state = replace(state, reading=replace(state.reading, first_times=known))
+    times = {tp: time for (tp, _), time in known.items() if time is not None}
+    if not times:
+        return state, work
+    first = min(times.values())
+    too_late = AtTimestamps(dict.fromkeys(stretches, first + most_ms + 1), NoMatch.LATEST)
+    oldest = {tp: stretches[tp] for tp, time in times.items() if time == first}
+    return state, within_lead(work, seen.of(ResolveOffsets(too_late, tuple(stretches))), oldest)
+
+
 def _budget(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
     """The grant of the cost model. Ranges that were acquired since the last look begin anew in it."""
     before = state.reading
@@ -103,7 +127,7 @@ LIMITS: tuple[tuple[str | None, Limit], ...] = (
     (JOINED, _joined),
     (None, without_parked),
     (None, one_end),  # a range that may read nothing because of its partition holds up no other partition's lead
-    (LEAD, keep_lead),
+    (LEAD, _lead),
     (None, _budget),
     (None, one_end),
 )

@@ -60,7 +60,7 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     growths = _growths(state, offsets, seen, call)
     parts = {tp: facts.get(tp, ()) for tp in mine if proven[tp] is None}
     proofs = {tp: parts.get(tp, position) for tp, position in proven.items()}
-    if seen.of(Recover(str(verdict), reset, topics, proofs, growths, _policy(state, offsets), founding)):
+    if seen.done(Recover(str(verdict), reset, topics, proofs, growths, _policy(state, offsets), founding)):
         return Decision(state, (), LookAgain(RETRY_MS, "other members may prove positions that this one cannot"))
     extents = {tp: x for tp, x in mirroring.extents(in_force, topics).items() if tp not in cut}
     life = replace(state.life.rejoining(), verdict=None)

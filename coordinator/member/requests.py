@@ -4,9 +4,11 @@ A step names a request, `apply` makes the call, and `Seen` holds the answer. The
 method describes the call; `kinds` describes the kinds of calls.
 """
 
+from dataclasses import replace
+
 from coordinator.assignment.assigning import computed
 from coordinator.member.apply import World
-from coordinator.member.kinds import call, function, member_call, notice, own_call, own_notice, redis_call
+from coordinator.member.kinds import call, function, member_call, notice, once, own_call, own_notice, redis_call
 from coordinator.plan.cost.steering import Steering
 from coordinator.redis.members import RedisMembers
 from coordinator.redis.poison import RedisPoison
@@ -56,8 +58,8 @@ ResolveOffsets = call(Kafka.resolve, _kafka)
 ReadFirstTimes = call(Kafka.first_times, _kafka)
 ReadGroupOffsets = call(World.group_offsets)
 ReadClusterPolicies = call(World.cluster_policies)
-Mirror = call(World.mirror)
-DeleteMirror = call(World.delete_mirror)
+Mirror = call(World.mirror, writes=True)
+DeleteMirror = call(World.delete_mirror, writes=True)
 
 # -- Redis: members
 CheckServer = redis_call(World.check_server)
@@ -70,23 +72,24 @@ ReadMetadata = redis_call(World.metadata)
 ReadAssignment = redis_call(RedisMembers.assignment, _members)
 ReadPartitionCounts = redis_call(RedisMembers.partition_counts, _members)
 ReadPolicy = redis_call(RedisPolicies.policy, _policies)
-CopyPolicies = redis_call(RedisPolicies.copy, _policies)
+CopyPolicies = redis_call(RedisPolicies.copy, _policies, writes=True)
 Assign = member_call(RedisMembers.assign, _members)
 Release = member_call(RedisMembers.release, _members)
 Finish = member_call(RedisMembers.finish, _members)
-Leave = own_call(RedisMembers.leave, _members)
+Leave = once(own_call(RedisMembers.leave, _members))
 
 # -- Redis: positions
 ReadStatus = redis_call(World.status)
-CreatePositions = redis_call(World.create)
+CreatePositions = redis_call(World.create, writes=True)
 Acquire = member_call(World.acquire)
 HandOut = member_call(RedisPositions.hand_out, _positions)
 Authorize = member_call(RedisPositions.authorize, _positions)
 Commit = member_call(RedisPositions.commit, _positions)
-Seal = member_call(RedisPositions.seal, _positions)
+LastCommit = once(Commit)
+Seal = replace(member_call(RedisPositions.seal, _positions), numbered=False)  # threads of tasks send it
 ReadSeal = redis_call(RedisPositions.seal_of, _positions)
-Claim = redis_call(World.claim)
-Recreate = redis_call(RedisPositions.recreate, _positions)
+Claim = redis_call(World.claim, writes=True)
+Recreate = redis_call(RedisPositions.recreate, _positions, writes=True)
 Recover = own_call(World.recover)
 ReadResetEpoch = redis_call(RedisPositions.reset_epoch, _positions)
 ReadStable = redis_call(RedisPositions.stable, _positions)
@@ -94,18 +97,18 @@ ReadExtents = redis_call(RedisPositions.extents, _positions)
 ReadPositions = redis_call(RedisPositions.positions, _positions)
 ReadProgress = redis_call(RedisPositions.progress, _positions)
 ReadGrowths = redis_call(RedisPositions.growths, _positions)
-RecordGrowths = redis_call(RedisPositions.grow, _positions)
-ReportEnds = redis_call(RedisPositions.report_ends, _positions)
+RecordGrowths = redis_call(RedisPositions.grow, _positions, writes=True)
+ReportEnds = redis_call(RedisPositions.report_ends, _positions, writes=True)
 ReadRedisTime = redis_call(RedisPositions.now_ms, _positions)
 
 # -- Redis: poison
 ReadWorking = redis_call(RedisPoison.at_work, _poison)
 ReportWorking = member_call(RedisPoison.working, _poison)
-StrikeMember = redis_call(RedisPoison.strike, _poison)
+StrikeMember = redis_call(RedisPoison.strike, _poison, writes=True)
 ReadStrikes = redis_call(RedisPoison.strikes, _poison)
-Forgive = redis_call(RedisPoison.forgive, _poison)
+Forgive = redis_call(RedisPoison.forgive, _poison, writes=True)
 ReadFailing = redis_call(RedisPoison.failing, _poison)
-Resume = redis_call(RedisPoison.resume, _poison)
+Resume = redis_call(RedisPoison.resume, _poison, writes=True)
 Abandon = member_call(RedisPoison.abandon, _poison)
 
 # -- this process: an assignment by the user's assignor, which is called once, as it need not be pure; costs

@@ -12,25 +12,24 @@ of Spark it also joins again.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
-from coordinator.errors import CoopKafkaError, FencedMemberError, RedisUnavailableError
+from coordinator.errors import CoopKafkaError, RedisUnavailableError
 from coordinator.member import (
     accepting,
     authorizing,
     committing,
     failing,
     first_positions,
-    forgetting,
     founding,
     growing,
     heartbeat,
+    leaving,
     life,
     log_view,
     losing,
     mirroring,
     obeying,
-    ownership_events,
     owning,
     pacing,
     pinned,
@@ -38,21 +37,19 @@ from coordinator.member import (
     poison,
     reading,
     recovery,
-    reporting,
+    sealing,
 )
-from coordinator.member.decision import RETRY_MS, Call, Decision, Return, Seen, Step
+from coordinator.member.decision import Call, Decision, Return, Seen, Step
 from coordinator.member.kinds import Request
 from coordinator.member.query import Query, Steps
-from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReportWorking, Seal
-from coordinator.member.state import NOT_ACQUIRED, State
+from coordinator.member.requests import CheckServer, Heartbeat, ReportWorking, Seal
+from coordinator.member.state import State
 from coordinator.member.turns import refused
 from coordinator.plan.failing_keys import Records, by_partition, room
-from coordinator.plan.poison import singly
 from coordinator.progress.ends import Ends
-from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
+from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.lane_lines import LaneReport
 from coordinator.redis.replies import LATER, Leaving
 from coordinator.values import verdicts
 from coordinator.values.subscription import TopicPartition
@@ -61,7 +58,8 @@ from coordinator.values.verdicts import Verdict
 _log = logging.getLogger(__name__)
 
 
-def _settled(state: State, seen: Seen, call: Call) -> Decision:
+def settled(state: State, seen: Seen, call: Call) -> Decision:
+    """The start is committed, and nothing is planned: the member leaves for another set (rule: one-member-a-set)."""
     return Decision(state, (), Return(None))
 
 
@@ -81,7 +79,7 @@ ALIVE: tuple[Step, ...] = (
 CHECK_POLICIES = (*ALIVE, obeying.check_start)
 FIRST_POSITIONS = (*ALIVE, first_positions.first_positions)
 SET_TARGETS = (*ALIVE, log_view.see_logs, growing.set_targets)
-NEXT_OFFSET = (
+COMMIT = (
     *ALIVE,
     accepting.accept,
     committing.learn,
@@ -89,8 +87,11 @@ NEXT_OFFSET = (
     committing.witness,
     life.join,
     committing.commit,
+)
+NEXT_OFFSET = (
+    *COMMIT,
     mirroring.mirror_if_due,
-    forgetting.forget_topics,
+    owning.forget_topics,
     pacing.rest,
     owning.report_topics,
     obeying.copy_cluster_policies,
@@ -104,7 +105,7 @@ NEXT_OFFSET = (
     failing.see_failing,
     reading.limit,
     pacing.pace_batch,
-    reporting.show_lanes,
+    planning.show_lanes,
     planning.look_closer,
     planning.end_run,
     planning.plan_batch,
@@ -125,7 +126,7 @@ TASKS = (
 class Service(Query):
     """One member's work on one group; see the module."""
 
-    steps = Steps(FIRST_POSITIONS, SET_TARGETS, NEXT_OFFSET, TASKS)
+    steps = Steps(FIRST_POSITIONS, SET_TARGETS, NEXT_OFFSET, TASKS, (*COMMIT, settled))
     _pulse = heartbeat.Pulse()
 
     @property
@@ -151,19 +152,9 @@ class Service(Query):
 
     def settle(self, start: StreamOffset) -> None:
         """Commit `start`, and plan nothing: the member is about to leave for another set (rule: one-member-a-set)."""
-        steps = self.steps.next_offset
-        self._run((*steps[: steps.index(committing.commit) + 1], _settled), start)
+        self._run(self.steps.settle, start)
 
     # -- for readers ---------------------------------------------------------------------------
-
-    def singly(self, task: Sequence[Slice]) -> bool:
-        """Whether a task of the last planned batch takes and reports records one by one."""
-        return self.state.batch is not None and singly(task, self.state.batch.trials)
-
-    @property
-    def lanes(self) -> LaneReport:
-        """The lanes of the last plan."""
-        return self.state.shown.lanes
 
     def failing_of(self, tasks: Sequence[Sequence[Slice]]) -> tuple[Records, Mapping[TopicPartition, int]]:
         """The known failing records, and how many more keys of each partition one of these tasks may defer."""
@@ -175,10 +166,10 @@ class Service(Query):
     def heartbeat(self) -> None:
         """One heartbeat: renew the lease, report the slices under way, warn of a long batch."""
         if self.state.life.nonce and not isinstance(self.state.life.verdict, verdicts.Fenced):
-            self._try(self._renew, "heartbeat")
+            self._try(self._renew)
         work = heartbeat.unreported_work(self._pulse, self.state, self._inbox.under_way(self._clock.now_ms()))
         if work and self.setup.settings.ordering == "key":
-            reported = self._once(ReportWorking(work[0]), "heartbeat")
+            reported = self._try(lambda: self._turns.once(ReportWorking(work[0])))
             self._pulse = replace(self._pulse, working=work if reported else heartbeat.NOT_KNOWN)
         all_ended, now_ms = self._inbox.all_ended, self._clock.now_ms()
         self._pulse, line = heartbeat.long_batch(
@@ -207,21 +198,18 @@ class Service(Query):
                     self._turns.become(replace(self.state, life=refused(self.state.life, fenced)))
             raise
 
-    def _once(self, request: Request[Any], what: str, *, numbered: bool = False) -> bool:
-        """One call; whether it succeeded. An error is logged, and left to the next call of Spark."""
-        return self._try(lambda: self._turns.once(request, numbered=numbered), what)
-
-    def _try(self, work: Callable[[], object], what: str) -> bool:
+    def _try(self, work: Callable[[], object]) -> bool:
+        """Whether it succeeded. An error is logged, and left to the next call of Spark."""
         try:
             work()
         except RedisUnavailableError as error:
-            about = f"{what} of {self.member}"
+            about = f"heartbeat of {self.member}"
             now, settings = self._clock.now_ms(), self.setup.settings
             self._pulse, line = heartbeat.outage_line(self._pulse, error, about, now, settings)
             self._show(None if self.state.life.away else line)  # a call of Spark that waits says so itself
             return False
         except (CoopKafkaError, Verdict) as error:
-            _log.warning("%s of %s: %s", what, self.member, error)
+            _log.warning("heartbeat of %s: %s", self.member, error)
             return False
         self._pulse = replace(self._pulse, away=None)
         return True
@@ -257,73 +245,21 @@ class Service(Query):
             return ended.agreed  # all tasks read to their planned ends: these need no seal
         if batch and batch.sealed:
             if ended.early:
-                self._seal(digest, ended.early, ended.failures.failing)
+                self._seal(Seal(digest, ended.early, ended.failures.failing))
         elif ended.whole is not None:
-            self._seal(digest, ended.whole, ended.all_failures.failing)
+            self._seal(Seal(digest, ended.whole, ended.all_failures.failing))
         return ended.agreed
 
-    def _seal(self, digest: str, ends: Ends, failing: Sequence[FailingRecord]) -> None:
-        """Seal ends of a batch. After a loss of state its lane epochs are void: then only this process asserts them."""
-        since_ms, settings = self._clock.now_ms(), self.setup.settings
-        while True:
-            try:
-                if self._turns.once(Seal(digest, ends, failing)):
-                    return
-                raise verdicts.Fenced
-            except RedisUnavailableError as error:
-                limit = settings.max_outage_ms
-                if self._clock.now_ms() - since_ms >= limit:
-                    what = f"{error.what}, for longer than redis.max.outage ({limit} ms)"
-                    raise type(error)(what, error.remedy) from None
-                self._clock.wait(RETRY_MS)
-            except verdicts.Fenced:
-                raise FencedMemberError(
-                    f"another driver with the same checkpoint has taken over member {self.member} of group "
-                    f"{settings.group!r} while a batch was read",
-                    "give each query a checkpoint of its own; this one has lost nothing and can be stopped",
-                ) from None
-            except Verdict:
-                return
+    def _seal(self, request: Request[bool]) -> None:
+        self._turns.beside((life.outage, partial(sealing.seal, request=request)), Call(self.setup))
 
     # -- the end -------------------------------------------------------------------------------
 
-    def leave(self, leaving: Leaving = LATER) -> None:
-        """Free every range without an unconfirmed slice, and leave; after errors, the end of the lease frees ranges.
+    def leave(self, how: Leaving = LATER) -> None:
+        """Free every range without an unconfirmed slice, and leave; `how` long others wait for the rest.
 
-        `leaving`: how long others wait for the rest. Spark stops a query at any moment, also in a commit: then the
-        batch in the sink is committed once more.
+        The last call: the heartbeat thread has ended.
         """
         self.heartbeat()  # only heartbeats extend the group's expiry, and a short run has had none
-        under_way = self.state.commits.under_way
-        if under_way and self.state.life.nonce and self._once(under_way.request, "last commit", numbered=True):
-            commits = replace(self.state.commits, under_way=None)
-            self._turns.become(replace(self.state, evidence=self.state.evidence.confirmed(), commits=commits))
-        self._warn_of_parked_lanes()
-        unconfirmed = self.state.evidence.unconfirmed_ranges
-        ranges = {tp: unconfirmed.get(tp, ()) for tp in {*self.state.log.partitions, *unconfirmed}}
-        left = bool(self.state.life.nonce) and self._once(Leave(ranges, leaving), "leave")
-        owned = self.state.owning.acquired.ownership
-        for notice in ownership_events.left(owned, unconfirmed) if left else ownership_events.notified(owned, {}):
-            self._turns.once(notice)
-        gone = replace(self.state.owning, acquired=NOT_ACQUIRED, ranges={}, as_of=None)
-        self._turns.become(replace(self.state, owning=gone))
-        if left:
-            self._turns.become(replace(self.state, life=self.state.life.rejoining()))
-            if request := mirroring.mirror_request(self.state):
-                self._turns.once(request)
-
-    def _warn_of_parked_lanes(self) -> None:
-        """Warn that a run ends without the records of parked lanes."""
-        group = self.setup.settings.group
-        if keys := [r for r in self.state.failing.records if r.parked]:
-            _log.warning(
-                "group %s: parked keys stay unread: %d, of them one of %s at offset %d; `coop-kafka failing %s` shows "
-                "them, `coop-kafka release` lets them be read",
-                *(group, len(keys), keys[0].tp, keys[0].offset, group),
-            )
-        if parked := [s for s in self.state.strikes.strikes if s.parked]:
-            _log.warning(
-                "group %s: parked lanes stay unread: %d, of them %s at offset %d; `coop-kafka parked %s` shows them, "
-                "`coop-kafka release` lets them be read",
-                *(group, len(parked), parked[0].tp, parked[0].offset, group),
-            )
+        steps = (leaving.commit_again, leaving.warn_of_parked, partial(leaving.free, how=how))
+        self._turns.end(steps, Call(self.setup))

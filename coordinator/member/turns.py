@@ -4,9 +4,10 @@
     apply    the effects are applied one by one, and the step receives each answer
     refused  a verdict or an outage of Redis becomes part of the state, and the call begins with its first step again
 
-`run` runs on the main thread of the reader's process. `once` also runs on other threads: it reads the state, and passes
-renewed leases to `run` through a queue. In a call, only the main thread replaces the state. Between two calls the
-heartbeat thread may do so (`between_calls`), and the next call waits for it.
+`run` and `end` run on the main thread of the reader's process. `beside` runs on threads of tasks, on a copy of the
+state. `once` also runs on other threads: it reads the state, and passes renewed leases to `run` through a queue. In a
+call, only the main thread replaces the state. Between two calls the heartbeat thread may do so (`between_calls`), and
+the next call waits for it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -72,6 +73,15 @@ class Turns:
         finally:
             self._call.release()
 
+    def end(self, steps: Sequence[Step], call: Call) -> Any:
+        """The last call. It waits for no other: a signal may have ended that at any moment."""
+        return self._run(steps, call)
+
+    def beside(self, steps: Sequence[Step], call: Call) -> Any:
+        """A call of another thread: the steps see a copy of the state, and change nothing of this one."""
+        copy = replace(self.state, life=replace(self.state.life, verdict=None))
+        return Turns(copy, self._world, self._clock).end(steps, call)
+
     @contextmanager
     def between_calls(self) -> Iterator[bool]:
         """Whether no call of Spark runs: then none begins before the end. For the heartbeat thread."""
@@ -89,10 +99,10 @@ class Turns:
         while True:
             self._renew()
             decision = decide(steps[at], self.state, replace(seen, now_ms=self._clock.now_ms()), call)
+            before, outcome = self.state, decision.outcome
             self.become(decision.state)
-            outcome = decision.outcome
             for request in decision.effects:
-                answer = self._apply(request)
+                answer = self._apply(request, before)
                 if isinstance(answer, Refused):
                     outcome = LookAgain()
                     break
@@ -123,19 +133,17 @@ class Turns:
         if self._watch:
             self._watch(state)
 
-    def once(self, request: Request[Any], *, numbered: bool = False) -> Any:
-        """One call without retries, on either thread; raises its errors and verdicts.
-
-        `numbered`: one of the calls that the main thread makes one after the other (rule: numbered-calls).
-        """
+    def once(self, request: Request[Any]) -> Any:
+        """One call without retries, on either thread; raises its errors and verdicts. It has no number."""
         asked_ms = self._clock.now_ms()
-        reply = self._world.answer(request, self._caller(numbered=numbered))
+        reply = self._world.answer(request, self.state.life.caller)
         if not isinstance(reply, Answer):
             return reply
         self._renewals.put((reply.seen, asked_ms + self._world.settings.session_ms))
         return reply.value
 
     def _caller(self, *, numbered: bool) -> Caller:
+        """One of the calls that the main thread makes one after the other has a number (rule: numbered-calls)."""
         caller = self.state.life.caller
         return replace(caller, number=str(next(self._numbers))) if numbered else caller
 
@@ -146,17 +154,18 @@ class Turns:
         if life is not self.state.life:
             self.become(replace(self.state, life=life))
 
-    def _apply(self, request: Request[Any]) -> Any:
+    def _apply(self, request: Request[Any], before: State) -> Any:
+        """The answer. If Redis refuses the request, the state is the one before the step."""
         kind, asked_ms = request.kind, self._clock.now_ms()
         try:
             reply = self._world.answer(request, self._caller(numbered=kind.numbered))
         except Verdict as verdict:
-            self.become(replace(self.state, life=refused(self.state.life.answered(kind), verdict)))
+            self.become(replace(before, life=refused(before.life.answered(kind), verdict)))
             return Refused()
         except RedisUnavailableError as error:
             if not kind.of_redis:
                 raise
-            self.become(replace(self.state, life=unanswered(self.state.life, error, asked_ms, kind)))
+            self.become(replace(before, life=unanswered(before.life, error, asked_ms, kind)))
             return Refused()
         life = self.state.life.answered(kind) if kind.of_redis else self.state.life
         if isinstance(reply, Answer):

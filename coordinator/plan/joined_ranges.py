@@ -20,10 +20,9 @@ from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
 
 Hashes = tuple[HashRange, ...]
-NOTHING: OwnedRanges = {}
 
 
-def owned_in_all(work: OwnedRanges, topics: Collection[str], held: OwnedRanges = NOTHING) -> OwnedRanges:
+def owned_in_all(work: OwnedRanges, topics: Collection[str], held: OwnedRanges) -> OwnedRanges:
     """The work; the ceiling of hashes that are not owned in each of these topics is 0, so that nothing is read.
 
     `held`: owned hashes that the work leaves out, of failing keys. They hold up nothing of the other topics.

@@ -67,9 +67,7 @@ def pack(
     return tuple(tuple(sorted(chain.from_iterable(b.slices for b in load), key=_offset_order)) for load in most_first)
 
 
-def pack_offsets(
-    slices: Iterable[Slice], *, tasks: int, max_offsets: int | None = None, work: Work = attrgetter("weight")
-) -> tuple[Task, ...]:
+def pack_offsets(slices: Iterable[Slice], *, tasks: int, max_offsets: int | None, work: Work) -> tuple[Task, ...]:
     """The tasks that read slices of a group without order: each about the same work, whatever its keys.
 
     A task reads neighbouring offsets, so it fetches few record batches that another task fetches too. There are about

@@ -190,7 +190,7 @@ def _held(owned: OwnedRange, at: int = 0) -> OwnedRange:
 
 
 def without_struck(
-    ownership: Ownership, end: StreamOffset, strikes: Iterable[Strike], known: Iterable[Strike] = ()
+    ownership: Ownership, end: StreamOffset, strikes: Iterable[Strike], known: Iterable[Strike]
 ) -> Ownership:
     """The readable parts of a batch that was planned earlier: without parked lanes, and without lanes struck twice.
 

@@ -10,7 +10,6 @@ Of this module, tasks know only `LOW_MS`: `spark_coop_source/fetch/fetch.py` fin
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from coordinator.errors import DataLossError
 from coordinator.progress.leader_epochs import Extent, Extents
@@ -166,7 +165,7 @@ def losses(
     bounds: Mapping[TopicPartition, Bounds],
     recorded: Mapping[str, str],
     topics: Mapping[str, Topic],
-    cut: Mapping[TopicPartition, Cut] = MappingProxyType({}),
+    cut: Mapping[TopicPartition, Cut],
 ) -> Iterator[Loss]:
     """Every topic that was created again. Of the others, every log that was `cut`, or has a position outside it."""
     again = tuple(recreated(recorded, topics))

@@ -30,7 +30,7 @@ Policy = tuple[bool, bool] | None
 
 
 def entry(
-    offset: int, reset: int, topic_id: str, growth: Growth | None = None, extent: Extent | None = None
+    offset: int, reset: int, topic_id: str, extent: Extent | None, growth: Growth | None = None
 ) -> tuple[int, str]:
     """An offset and its metadata text. For a new partition that waits for older ones, with its growth.
 
@@ -81,8 +81,7 @@ def entries(
     topic_ids: Mapping[str, str],
     growths: Iterable[Growth],
     extents: Extents,
-    policy: Callable[[str], Policy] = lambda _: None,
-    *,
+    policy: Callable[[str], Policy],
     founding: str,
 ) -> dict[TopicPartition, tuple[int, str]]:
     """The entries of stable offsets, without topics that the group does not know: these are recovered."""
@@ -90,7 +89,7 @@ def entries(
     waiting = (g for g in growths if g.gated and not g.passed(stable))
     came = {(tp, g.topic_id): g for g in waiting for tp in g.newer}
     made = {
-        tp: entry(o, reset, topic_ids[tp.topic], came.get((tp, topic_ids[tp.topic])), extents.get(tp))
+        tp: entry(o, reset, topic_ids[tp.topic], extents.get(tp), came.get((tp, topic_ids[tp.topic])))
         for tp, o in known.items()
     }
     return {tp: with_founding(with_policy(of_tp, policy(tp.topic)), founding) for tp, of_tp in made.items()}

@@ -40,11 +40,11 @@ class Log(Protocol):
         Partitions whose leader knows nothing of leader epochs are left out.
         """
 
-    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The end of each partition's log, whatever isolation reads have: records of open transactions lie below it."""
-
     def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The same of the partitions whose leader answers now."""
+        """The log ends of the partitions whose leader answers now, whatever isolation reads have.
+
+        Records of open transactions lie below them.
+        """
 
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset that `spec` means in each of `partitions`, by Spark's rules for it."""

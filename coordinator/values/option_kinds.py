@@ -103,11 +103,13 @@ class Duration:
     """A time span as Spark writes it: 500ms, 60s, 15m, 2h; without a unit, milliseconds."""
 
     most_ms: int = LONG
+    least_ms: int = 0
 
     @property
     def limit(self) -> str:
-        """The form and the bound."""
+        """The form and the bounds."""
         bound = "" if self.most_ms == LONG else f", at most {self.most_ms} ms"
+        bound = f", at least {self.least_ms} ms{bound}" if self.least_ms else bound
         return f"a duration like 500ms, 60s, 15m or 2h (a plain number is milliseconds){bound}"
 
     def parse(self, text: str) -> int:
@@ -120,6 +122,8 @@ class Duration:
             raise ValueError("not a whole number of milliseconds")
         if milliseconds > self.most_ms:
             raise ValueError("too long")
+        if milliseconds < self.least_ms:
+            raise ValueError("too short")
         return milliseconds
 
 

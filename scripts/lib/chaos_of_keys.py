@@ -20,7 +20,8 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
 from drivers.driver import Driver
 from drivers.fleet import Feeding, Fleet
-from spark_coop_source import OnError, map_in_read
+from spark_coop_source import OnError, map_keys
+from spark_coop_source.function.rows import KeyRecords
 
 FEEDING = Feeding(keys=997, every_keyless=1_000_000)
 """A prime number of keys: bad records, at equal distances, are of many keys."""
@@ -41,15 +42,15 @@ def options(then: str, folder: Path, dead_letters: str) -> dict[str, str]:
     """The options of a driver whose function fails, and parks the key or writes a dead letter in the end."""
     topic = dead_letters if then == "dead_letter" else None
     how = OnError(4, "100ms", "1s", f"{_TIMEOUT_S}s", then, topic)
-    return map_in_read(_failing(folder), schema=_SCHEMA, per_key=True, concurrency=64, on_error=how)
+    return map_keys(_failing(folder), _SCHEMA, concurrency=64, on_error=how)
 
 
 def _failing(folder: Path) -> Callable[..., Any]:
     """The function: local, so that it travels by value. Files count the first two attempts on each flaky record."""
 
-    async def work(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    async def work(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
         mended = (folder / "mended").exists()
-        for number in map(int, records.column("value").to_pylist()):
+        for number in map(int, records.arrow.column("value").to_pylist()):
             if number % 2_000 == 250 and not mended:
                 await asyncio.sleep(1_000 * _TIMEOUT_S)
             if number % 500 == 37 and not mended:
@@ -59,7 +60,7 @@ def _failing(folder: Path) -> Callable[..., Any]:
             if number % 500 == 99 and failed < 2:
                 attempts.write_text("." * (failed + 1))
                 raise OSError(f"record {number} is flaky")
-        return records.select(["key", "value", "offset", "partition"])
+        return records.arrow.select(["key", "value", "offset", "partition"])
 
     return work
 

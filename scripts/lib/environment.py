@@ -29,7 +29,7 @@ EXTRAS = "spark,cli,exporter,metrics,ui,docs,demo,test,lint"
 SOURCES = ("coordinator", "spark_coop_source")
 SUFFIXES = (".py", ".lua", ".html", ".js", ".css", ".typed")
 JAVA_AT_LEAST = 17
-INSIDE = "COOP_KAFKA_ENVIRONMENT"
+INSIDE = "COOP_ENVIRONMENT"
 WITH_ARCHIVE = "--class-archive"
 _NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON_OPTS")
 

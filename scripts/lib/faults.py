@@ -23,7 +23,8 @@ import processes
 import servers
 import temporary
 from drivers.fleet import Feeding, Fleet
-from spark_coop_source import OnError, map_in_read
+from spark_coop_source import OnError, map_keys
+from spark_coop_source.function.rows import KeyRecords
 from topics import Kafka, Record
 
 KEY = b"key-7"
@@ -161,12 +162,12 @@ FAULTS = (
 def _function(kind: str) -> Callable[..., Any]:
     """A function that does nothing but on one key: local, so that it travels by value."""
 
-    def work(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    def work(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
         if key == b"key-7":
             if kind == "fails":
                 raise ValueError("no such account")
             time.sleep(3_600 if kind == "hangs" else 0.2 * len(records))
-        return records.select(["key", "value", "offset", "partition"])
+        return records.arrow.select(["key", "value", "offset", "partition"])
 
     return work
 
@@ -177,7 +178,7 @@ def scene_of(fault: Fault, kafka: str, folder: Path) -> Iterator[Scene]:
     folder.mkdir()
     options = dict(fault.options)
     if fault.function:
-        done = map_in_read(_function(fault.function), schema=_SCHEMA, per_key=True, on_error=fault.on_error)
+        done = map_keys(_function(fault.function), _SCHEMA, on_error=fault.on_error)
         options |= done
     with ExitStack() as stack:
         redis = servers.start_valkey(folder, servers.free_ports(1)[0])

@@ -27,7 +27,8 @@ from coordinator.tools.operations.picture import PictureTexts, draw
 from coordinator.tools.operations.plane import Plane, plane
 from coordinator.values.key_hash import hash_key
 from coordinator.values.subscription import TopicPartition
-from spark_coop_source import map_in_read
+from spark_coop_source import map_keys
+from spark_coop_source.function.rows import KeyRecords
 from topics import Kafka, Record
 
 PICTURE = ROOT / "docs" / "lanes.svg"
@@ -39,9 +40,9 @@ _MOST_LANES = 32  # more are stripes
 _AHEAD = 1.4  # each other lane must be at least this many times as far as the last lane
 
 
-def waited(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+def waited(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """The work: wait as many microseconds for each record as its value."""
-    for value in records.column("value").to_pylist():
+    for value in records.arrow.column("value").to_pylist():
         time.sleep(int(value) / 1_000_000)
     return pa.RecordBatch.from_pydict({"key": pa.array([key], pa.binary())})
 
@@ -94,7 +95,7 @@ def _running(options: dict[str, str], folder: Path) -> Iterator[StreamingQuery]:
     with contextlib.chdir(folder):  # Python workers import from it first, and must import the installed modules
         spark = _session(folder)
         rows = spark.readStream.format("coop-kafka").options(**options)
-        rows = rows.options(**map_in_read(waited, schema="key binary", per_key=True))
+        rows = rows.options(**map_keys(waited, "key binary"))
         writer = rows.load().writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
         query = writer.start()
         try:

@@ -75,9 +75,10 @@ def shared(columns: Collection[str]) -> pa.Schema:
 
 
 def completed(tp: TopicPartition, batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch:
-    """The rows of a batch of `shared(columns)`, with exactly these columns."""
+    """The rows of a batch of `shared(columns)`, with exactly these columns; first those of Spark's Kafka source."""
     made = _of_all(tp, len(batch))
-    fields = [field for field in EVERY if field.name in columns]
+    own = [field for field in batch.schema if field.name not in EVERY.names]
+    fields = [field for field in (*EVERY, *own) if field.name in columns]
     arrays = [made[field.name]() if field.name in made else batch.column(field.name) for field in fields]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 

@@ -16,11 +16,11 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from coordinator.assignment.assignors.joined import check_counts
 from coordinator.errors import DataLossError
+from coordinator.kafka.log import KafkaLog
 from coordinator.plan.packing import pack
 from coordinator.plan.planning import OwnedRange, plan
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.slices import Slice
-from coordinator.values.log import Log
 from coordinator.values.offset_spec import AtTimestamp, NoMatch
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import Assigned, Bounds, Subscription, TopicPartition
@@ -95,7 +95,7 @@ class FilteringBatchReader(CoopKafkaBatchReader):
         return rest
 
 
-def slices(options: SourceOptions, opened: Log, pushed: Pushed = NOTHING) -> Iterator[Slice]:
+def slices(options: SourceOptions, opened: KafkaLog, pushed: Pushed = NOTHING) -> Iterator[Slice]:
     """The slices of the batch: from the starting to the ending offsets within `pushed`, cut as the options ask.
 
     A partition with an empty or inverted range has none, as in Spark's Kafka source.
@@ -114,7 +114,7 @@ def slices(options: SourceOptions, opened: Log, pushed: Pushed = NOTHING) -> Ite
         yield from (Slice(tp, lane.hashes, offsets) for lane in lanes for offsets in lane.offsets)
 
 
-def _hashes(subscription: Subscription, opened: Log) -> dict[TopicPartition, tuple[HashRange, ...]]:
+def _hashes(subscription: Subscription, opened: KafkaLog) -> dict[TopicPartition, tuple[HashRange, ...]]:
     topics = opened.topics(subscription).values()
     if isinstance(subscription, Assigned):
         return dict(subscription.partitions)
@@ -122,7 +122,7 @@ def _hashes(subscription: Subscription, opened: Log) -> dict[TopicPartition, tup
 
 
 def _offsets(
-    options: SourceOptions, opened: Log, partitions: tuple[TopicPartition, ...]
+    options: SourceOptions, opened: KafkaLog, partitions: tuple[TopicPartition, ...]
 ) -> tuple[OffsetByPartition, OffsetByPartition]:
     """First and last + 1 offset of each partition. With `failOnDataLoss` the log has already checked them."""
     starts = opened.resolve(options.starting, partitions)
@@ -138,7 +138,7 @@ def _offsets(
     )
 
 
-def _bounds(opened: Log, wanted: OffsetByPartition) -> dict[TopicPartition, Bounds]:
+def _bounds(opened: KafkaLog, wanted: OffsetByPartition) -> dict[TopicPartition, Bounds]:
     """The logs up to their high watermarks: records of open transactions are not lost.
 
     A log that ends before a wanted offset is looked at again for some seconds; see `LOW_MS`.

@@ -21,7 +21,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from types import FrameType
@@ -38,11 +38,10 @@ from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
-from coordinator.redis.lane_lines import LaneReport
 from coordinator.redis.replies import Joining, Leaving
 from coordinator.redis.store import store_of
 from coordinator.values.clock import BootClock
-from coordinator.values.subscription import Assigned, TopicPartition
+from coordinator.values.subscription import Assigned
 from spark_coop_source.driver.identity import application
 from spark_coop_source.driver.query_thread import query_of
 from spark_coop_source.driver.task_server import GONE_S, TaskServer
@@ -147,10 +146,6 @@ class GroupSession:
             self._service.no_task_connects()
         return to
 
-    def singly(self, task: Task) -> bool:
-        """See `Service.singly`."""
-        return self._service.singly(task)
-
     def ending(self, tasks: Sequence[Task]) -> TaskEnding | None:
         """How tasks of the batch under way end: perhaps slices early, and perhaps before keys that they defer."""
         batch, on_error = self._service.state.batch, self._service.setup.settings.on_error
@@ -166,36 +161,9 @@ class GroupSession:
         return replace(ending, failing=tuple(chain.from_iterable(records.values())), room=room)
 
     @property
-    def beside_ms(self) -> float:
-        """See `Steering.beside_ms`."""
-        return self._service.guesses.beside_ms
-
-    def log_ends(self) -> Mapping[TopicPartition, int]:
-        """See `Service.log_ends`."""
-        return self._service.log_ends()
-
-    def behind_latest(self, end: StreamOffset) -> Mapping[str, str]:
-        """See `Query.behind_latest`."""
-        return self._service.behind_latest(end)
-
-    def lanes(self) -> LaneReport:
-        """See `Service.lanes`."""
-        return self._service.lanes
-
-    @property
-    def filtered(self) -> int:
-        """See `Query.filtered`."""
-        return self._service.filtered
-
-    @property
-    def failing(self) -> dict[str, int]:
-        """See `Query.failing`."""
-        return self._service.failing
-
-    @property
-    def member(self) -> str:
-        """See `Service.member`."""
-        return self._service.member
+    def query(self) -> Service:
+        """What this process knows of its query."""
+        return self._service
 
     def settle(self, start: StreamOffset) -> None:
         """See `Service.settle`."""
@@ -255,7 +223,7 @@ class StandaloneSession:
             )
         self._kafka = kafka_log(options)
         self._tasks = _task_server(options)
-        self._standalone = Standalone(
+        self.query = Standalone(
             standalone_settings(options),
             options.subscription,
             options.starting,
@@ -263,46 +231,21 @@ class StandaloneSession:
             log=self._kafka,
             clock=BootClock(),
         )
-        self.initial = self._standalone.initial
-        self.set_targets = self._standalone.set_targets
-        self.tasks = self._standalone.tasks
-        self.log_ends = self._standalone.log_ends
-        self.behind_latest = self._standalone.behind_latest
+        self.initial = self.query.initial
+        self.set_targets = self.query.set_targets
+        self.tasks = self.query.tasks
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
         """See `TaskServer.report_to`."""
         return self._tasks.report_to(slices)
 
-    def singly(self, task: Task) -> bool:
-        """No: only groups have strikes."""
-        return False
-
     def ending(self, tasks: Sequence[Task]) -> None:
         """No task ends early: no Redis keeps the ends."""
 
-    @property
-    def beside_ms(self) -> float:
-        """See `Steering.beside_ms`."""
-        return self._standalone.guesses.beside_ms
-
-    def lanes(self) -> LaneReport:
-        """No lanes: only groups report them."""
-        return LaneReport()
-
-    @property
-    def filtered(self) -> int:
-        """See `Query.filtered`."""
-        return self._standalone.filtered
-
-    @property
-    def failing(self) -> dict[str, int]:
-        """See `Query.failing`."""
-        return self._standalone.failing
-
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """See `Standalone.next_offset`."""
-        self._standalone.receive(self._tasks.take())
-        return self._standalone.next_offset(start, limits)
+        self.query.receive(self._tasks.take())
+        return self.query.next_offset(start, limits)
 
     def close(self) -> None:
         """Drop the connections."""

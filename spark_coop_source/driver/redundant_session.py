@@ -10,21 +10,20 @@ Runs in the stream reader's process, on its main thread.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Self
 
 from coordinator.assignment.replica_sets import move, names
 from coordinator.errors import StoreError
 from coordinator.member.limits import Limits
+from coordinator.member.service import Service
 from coordinator.plan.packing import Task
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
-from coordinator.redis.lane_lines import LaneReport
 from coordinator.redis.replica_sets import adopt_policies, chosen_set, members_of
 from coordinator.values.clock import BootClock, Clock
-from coordinator.values.subscription import TopicPartition
 from spark_coop_source.driver.reader_process import GroupSession, let_nothing_interrupt
 from spark_coop_source.options.declarations import SourceOptions
 from spark_coop_source.task.partition import TaskEnding
@@ -76,7 +75,7 @@ class RedundantSession:
             return self._current.next_offset(StreamOffset(self._set), limits)
         session = self._of(start)
         if to := self._due(session):
-            log.warning("replica set %s has no member: member %s leaves %s for it", to, session.member, self._set)
+            log.warning("replica set %s has no member: member %s leaves %s for it", to, session.query.member, self._set)
             session.settle(start)
             session.end()
             self._left, start = start, StreamOffset(to)
@@ -92,40 +91,14 @@ class RedundantSession:
         """See `TaskServer.report_to`."""
         return self._current.report_to(slices)
 
-    def singly(self, task: Task) -> bool:
-        """See `Service.singly`."""
-        return self._current.singly(task)
-
     def ending(self, tasks: Sequence[Task]) -> TaskEnding | None:
         """See `GroupSession.ending`."""
         return self._current.ending(tasks)
 
     @property
-    def beside_ms(self) -> float:
-        """See `Steering.beside_ms`."""
-        return self._current.beside_ms
-
-    def log_ends(self) -> Mapping[TopicPartition, int]:
-        """See `Service.log_ends`."""
-        return self._current.log_ends() if self._session else {}
-
-    def behind_latest(self, end: StreamOffset) -> Mapping[str, str]:
-        """See `Query.behind_latest`."""
-        return self._current.behind_latest(end)
-
-    def lanes(self) -> LaneReport:
-        """See `Service.lanes`."""
-        return self._current.lanes() if self._session else LaneReport()
-
-    @property
-    def filtered(self) -> int:
-        """See `Query.filtered`: of the current set."""
-        return self._current.filtered
-
-    @property
-    def failing(self) -> dict[str, int]:
-        """See `Query.failing`: of the current set."""
-        return self._current.failing
+    def query(self) -> Service:
+        """What this process knows of its query in the current set."""
+        return self._current.query
 
     def close(self) -> None:
         """See `GroupSession.close`."""
@@ -173,5 +146,5 @@ class RedundantSession:
         except StoreError as error:  # an outage, which the next call of the service handles; or damage in another set
             log.warning("group %s: the replica sets cannot be read: %s", self._names[0], error)
             return None
-        before, self._empty = self._empty, due.to if due and due.member == session.member else ""
+        before, self._empty = self._empty, due.to if due and due.member == session.query.member else ""
         return self._empty if self._empty == before and before else None

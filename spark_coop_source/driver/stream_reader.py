@@ -99,15 +99,16 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         """The log ends at the last look, in the form of Spark's Kafka source; lag, lanes and filter under `#`."""
         if self._session is None:
             return None
-        ends = self._session.log_ends()
+        query = self._session.query
+        ends = query.log_ends()
         report: dict[str, Any] = {}
         for tp, end in sorted(ends.items()):
             report.setdefault(tp.topic, {})[str(tp.partition)] = end
-        behind = self._session.behind_latest(self._planned[1]) if self._planned else {}
-        failing = self._session.failing if self._options.function_on_error else {}
-        state = {**behind, **lane_progress(self._session.lanes()), **failing}
+        behind = query.behind_latest(self._planned[1]) if self._planned else {}
+        failing = query.failing if self._options.function_on_error else {}
+        state = {**behind, **lane_progress(query.lanes), **failing}
         if self._options.filter.digest:
-            state["filteredRecords"] = self._session.filtered
+            state["filteredRecords"] = query.filtered
         return report | ({"#": state} if state else {}) or None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[SlicePartition]:
@@ -121,8 +122,8 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             report,
             deadline_ms=deadline(self._options),
             ending=session.ending(tasks),
-            singly=session.singly,
-            beside_ms=session.beside_ms,
+            singly=session.query.singly,
+            beside_ms=session.query.beside_ms,
             end=self._parsed(end),
         )
 

@@ -6,6 +6,9 @@
                      a3             fails alone: the failing record; a3 a4 are the rest
     a later attempt  a3             alone, since it failed before; then a4 and what came meanwhile, in one call
 
+If the function gets single records, or says which one fails, no call of the records before it is repeated. A function
+of single records ends between two records when the time of the task is over.
+
 Knows batches and calls; nothing of threads, of retries, or of the function's schema. Runs in executor workers.
 """
 
@@ -43,17 +46,26 @@ class AttemptEnd:
 
     done: tuple[DoneRecords, ...] = ()
     rest: SliceBatch | None = None
-    failed: SliceBatch | None = None  # the first records of the rest: those of the call that failed; None: not begun
+    failed: SliceBatch | None = None  # the first records of the rest: those of the call that failed
     error: BaseException | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """The end of one call: rows, or an error."""
+    """The end of one call: rows, or an error, or both if it is known before which record the work ended."""
 
     made: pa.RecordBatch | None
     ms: float
     error: BaseException | None = None
+    before: int | None = None  # records that are done; None: all, or with an error none
+
+
+class EndsAt(Exception):  # noqa: N818  what `SyncWork` and `AsyncWork` raise
+    """The work ended before one record: the rows of those before it are made. Without an error, its time was over."""
+
+    def __init__(self, before: int, made: pa.RecordBatch | None, error: BaseException | None) -> None:
+        super().__init__(before)
+        self.before, self.made, self.error = before, made, error
 
 
 Calls = Generator[SliceBatch, CallEnd, AttemptEnd]
@@ -69,10 +81,14 @@ def calls(batch: SliceBatch, *, again: bool = False, singly: bool = False) -> Ca
     while at < len(batch.records):
         records = batch.part(at, at + 1) if at < alone else batch.part(at)
         answer = yield records
-        if answer.error is None:
+        if answer.error is None and answer.before is None:
             done.append(DoneRecords(records, answer.made, answer.ms))
             at += len(records.records)
             continue
+        if answer.before is not None:
+            done.append(DoneRecords(batch.part(at, at + answer.before), answer.made, answer.ms))
+            at += answer.before
+            return AttemptEnd(tuple(done), batch.part(at), batch.part(at, at + 1), answer.error)
         done.append(DoneRecords(batch.part(at, at), None, answer.ms))
         if len(records.records) == 1 or not singly:
             return AttemptEnd(tuple(done), batch.part(at), records, answer.error)
@@ -105,16 +121,19 @@ async def attempt_async(work: AsyncWork, calls: Calls) -> AttemptEnd:
 def _answer(work: SyncWork, records: SliceBatch) -> CallEnd:
     began = perf_counter()
     try:
-        made, error = work(records), None
+        return CallEnd(work(records), _ms_since(began))
+    except EndsAt as at:
+        return CallEnd(at.made, _ms_since(began), at.error, at.before)
     except RAISED as raised:
-        made, error = None, raised
-    return CallEnd(made, _ms_since(began), error)
+        return CallEnd(None, _ms_since(began), raised)
 
 
 async def _answer_async(work: AsyncWork, records: SliceBatch) -> CallEnd:
     began = perf_counter()
     try:
         return CallEnd(await work(records), _ms_since(began))
+    except EndsAt as at:
+        return CallEnd(at.made, _ms_since(began), at.error, at.before)
     except RAISED as raised:
         return CallEnd(None, _ms_since(began), raised)
     except asyncio.CancelledError as cancelled:

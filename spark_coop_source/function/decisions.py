@@ -23,7 +23,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from coordinator.errors import MapInReadError
+from coordinator.errors import FunctionFailedError
 from coordinator.errors.quoting import quoted
 from coordinator.progress.failing import FailingRecord
 from coordinator.values.dead_letter import MESSAGE_CHARACTERS
@@ -105,7 +105,7 @@ class Decisions:
         return self.ending is None or self._idle_s <= IDLE_S
 
     def after(self, failed: SliceBatch, error: BaseException, earlier: FailingRecord | None) -> Again | NextRecord:
-        """What follows. Raises `MapInReadError` if the task fails, and the errors of dead letters."""
+        """What follows. Raises `FunctionFailedError` if the task fails, and the errors of dead letters."""
         policy, errors = self.call.policy, self._errors
         if policy is None or errors is None or errors.fails(error):
             raise self.call.failure(error, failed) from None  # the message already shows the frames
@@ -155,7 +155,7 @@ class Decisions:
 
     def _dead_letter(self, record: FailingRecord, failed: SliceBatch) -> NextRecord:
         if self.dead_letters is None:
-            raise MapInReadError("a record cannot be written to the dead-letter topic: the task has no producer")
+            raise FunctionFailedError("a record cannot be written to the dead-letter topic: the task has no producer")
         self.dead_letters.send(failed.records, record.error, record.message, record.attempts)
         if self.ending:
             self.ending.dead_lettered += 1

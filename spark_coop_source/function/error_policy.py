@@ -18,7 +18,6 @@ class ErrorPolicy:
     attempts: int = 5  # of one record, in all batches
     backoff_ms: int = 200
     backoff_max_ms: int = 300_000
-    timeout_ms: int | None = None  # of a call of a coroutine function; None: no limit
     then: Then = "fail"
     topic: str | None = None  # of dead letters
     retry_on: tuple[str, ...] | None = field(default=None, repr=False)  # texts for `user_function.loaded`; None: all

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from coordinator.errors import EnvironmentMismatchError, MapInReadError
+from coordinator.errors import EnvironmentMismatchError, FunctionFailedError
 from spark_coop_source.function.error_policy import ErrorPolicy
 from spark_coop_source.function.user_function import IMPORT_REMEDY, UnloadableError, loaded
 
@@ -54,7 +54,7 @@ def _says(predicate: _Named, error: BaseException) -> bool:
         return bool(predicate(error))
     except Exception as own:
         name = getattr(predicate, "__qualname__", type(predicate).__qualname__)
-        raise MapInReadError(
+        raise FunctionFailedError(
             f"the predicate {name:.100} of OnError raised {type(own).__name__}: {own!s:.300}",
             "let it return a truth value for every exception",
         ) from own

@@ -1,4 +1,4 @@
-"""`OnError`: what a user wants after a failure of the function, and its text in an option.
+"""`OnError`: what a user wants after a failure of the function, and its text. `FailedRecord`: which it was.
 
 Knows the names of the parameters; `options.on_error_values` knows their limits.
 """
@@ -23,7 +23,6 @@ class OnError:
         attempts: of one record, over all batches and restarts.
         backoff: before the second attempt: 200ms, 5s. It doubles each time, and each key varies it.
         backoff_max: its limit.
-        timeout: of one call of a coroutine function; a call that takes longer is cancelled, and has failed.
         then: after the last attempt. `fail`: the query fails. `park`: the key waits until an operator releases it.
             `dead_letter`: the record goes to `topic`, and its key goes on. `skip`: the key goes on without it.
         topic: of `dead_letter`.
@@ -34,7 +33,6 @@ class OnError:
     attempts: int = 5
     backoff: str | int = "200ms"
     backoff_max: str | int = "5m"
-    timeout: str | int | None = None
     then: str = "fail"
     topic: str | None = None
     retry_on: Errors | Iterable[Errors] | None = None
@@ -42,11 +40,35 @@ class OnError:
 
     @property
     def text(self) -> str:
-        """Its text in the option `map.in.read.on.error`: JSON. Raises `InvalidOptionError`."""
+        """Its text in the option `function.on.error`: JSON. Raises `InvalidOptionError`."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         found = {name: _plain(name, value) for name, value in given.items() if name not in ERRORS}
         found |= {name: _texts(name, given[name]) for name in ERRORS}
         return json.dumps({name: value for name, value in found.items() if value is not None})
+
+
+class FailedRecord(Exception):  # noqa: N818  it says which record, not what went wrong
+    """What a function of `map_keys` raises if it knows which record fails: the ones before it are done.
+
+        for number, record in enumerate(records):
+            try:
+                rows.append(charged(record))
+            except OSError as error:
+                raise FailedRecord(number, rows) from error
+
+    Args:
+        number: of the record that fails, in `records`.
+        rows: what the function made of the records before it, in each form that it may return.
+    """
+
+    def __init__(self, number: int, rows: object = None) -> None:
+        super().__init__(f"the record with the number {number}")
+        self.number, self.rows = number, rows
+
+    @property
+    def error(self) -> BaseException:
+        """What went wrong: `OnError` judges it."""
+        return self.__cause__ or self
 
 
 ERRORS = ("retry_on", "fail_on")

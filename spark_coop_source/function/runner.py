@@ -1,4 +1,4 @@
-"""Runs the user's function of `map.in.read` over the records that a task reads.
+"""Runs the user's function over the records that a task reads.
 
 It calls the function once, with an iterator of all batches; or for single keys, one or many at once (`keyed_work`).
 Knows the forms of the function; nothing of Kafka, options or Redis. Runs in executor workers.
@@ -78,10 +78,24 @@ def run(
     `hidden`: columns that a function of single keys does not get.
 
     Raises:
-        MapInReadError: the function raised, or its output does not fit its schema.
+        FunctionFailedError: the function raised, or its output does not fit its schema.
         EnvironmentMismatchError: this process cannot load the function.
     """
-    call = FunctionCall.of(function, hidden)
+    call = FunctionCall.of(function, hidden, lambda: ending is not None and ending.over)
+    yield from run_call(call, function, batches, slices, listener, by_record, ending, dead_letters)
+
+
+def run_call(
+    call: FunctionCall,
+    function: UserFunction,
+    batches: Iterator[pa.RecordBatch],
+    slices: Tables,
+    listener: Listener = SILENT,
+    by_record: bool = False,
+    ending: CallEnding | None = None,
+    dead_letters: DeadLetterWriter | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The same for a function that is loaded already."""
     cut = _cut_of(function, by_record=by_record, whole=ending is None)
     cuts = _cuts(batches, cut, slices, ending, listener)
     if not function.per_key:

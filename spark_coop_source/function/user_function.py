@@ -1,6 +1,6 @@
-"""The user's function of `map.in.read`: as text in an option, as a value in transit, and as a callable.
+"""The user's function inside the read: as text in an option, as a value in transit, and as a callable.
 
-Knows how a function travels, and its allowed forms; nothing of records. Used by `map_in_read`, by the check of options,
+Knows how a function travels, and its allowed forms; nothing of records. Used by `functions`, by the check of options,
 and by executors.
 """
 
@@ -24,9 +24,12 @@ SHOWN = 300  # characters of another error in a message
 MOST_THREADS = 1_024
 """Most keys at once of a plain function, in one task."""
 
+CALLED = {"records": "(record)", "keys": "(key, records)", "batches": "(batches)"}
+"""The arguments of a function, by what it takes."""
+
 IMPORT_REMEDY = (
     "install the module as a package where driver and executors run, ship it in an archive (spark.archives), or, for a"
-    " module beside the job, call pyspark.cloudpickle.register_pickle_by_value(module) before map_in_read"
+    " module beside the job, call pyspark.cloudpickle.register_pickle_by_value(module) first"
 )
 
 
@@ -44,9 +47,15 @@ class UserFunction:
 
     text: str = field(repr=False)  # module:function, or a pickle in base64
     output: StructType
-    per_key: bool
-    concurrency: int  # keys at once, inside one task
+    takes: str  # a key of CALLED
+    concurrency: int = 1  # keys at once, inside one task
+    timeout_ms: int | None = None  # of a call of a coroutine function; None: no limit
     on_error: ErrorPolicy | None = None  # None: an exception fails the task
+
+    @property
+    def per_key(self) -> bool:
+        """Whether it gets no records of several keys in one call."""
+        return self.takes != "batches"
 
 
 def as_text(function: Callable[..., object]) -> str:
@@ -72,29 +81,27 @@ def is_async(function: object) -> bool:
     return iscoroutinefunction(function) or iscoroutinefunction(getattr(type(function), "__call__", None))  # noqa: B004
 
 
-def check_form(function: object, *, per_key: bool, concurrency: int = 1, on_error: ErrorPolicy | None = None) -> None:
-    """Raise `InvalidOptionError` for a form that `map.in.read` cannot call. Accepts functions without a signature."""
-    called = "(key, records)" if per_key else "(batches)"
+def check_form(function: object, takes: str, *, concurrency: int = 1, timeout_ms: int | None = None) -> None:
+    """Raise `InvalidOptionError` for a function that cannot be called so. Accepts functions without a signature."""
+    called = CALLED[takes]
     if why := _unfit(function, called):
+        forms = ", ".join(f"f{form} for map_{of}" for of, form in CALLED.items())
+        raise InvalidOptionError(f"the function cannot be called as f{called}: {why}", f"pass {forms}")
+    if is_async(function):
+        if takes == "batches":
+            raise InvalidOptionError(
+                "the function is a coroutine function (async def), but map_batches calls plain functions",
+                "write it as async def f(record), and pass it to map_records",
+            )
+        return
+    if timeout_ms:
         raise InvalidOptionError(
-            f"the function of map.in.read cannot be called as f{called}: {why}",
-            "pass a plain function f(key, records) with per_key=True, f(batches) without",
+            "a timeout is set, but the function is a plain function: a call that runs in a thread cannot be stopped",
+            "write it as async def, or leave timeout out",
         )
-    if is_async(function) and not per_key:
+    if concurrency > MOST_THREADS:
         raise InvalidOptionError(
-            "the function of map.in.read is a coroutine function (async def), but it gets no single keys",
-            "write it as async def f(key, records), and pass per_key=True",
-        )
-    if on_error and on_error.timeout_ms and not is_async(function):
-        raise InvalidOptionError(
-            "timeout of OnError is set, but the function of map.in.read is a plain function: a call that runs in a"
-            " thread cannot be stopped",
-            "write it as async def f(key, records), or leave timeout out",
-        )
-    if concurrency > MOST_THREADS and not is_async(function):
-        raise InvalidOptionError(
-            f"map.in.read.concurrency is {concurrency}, but a plain function takes a thread for each key,"
-            f" at most {MOST_THREADS}",
+            f"concurrency is {concurrency}, but a plain function takes a thread for each key, at most {MOST_THREADS}",
             f"set it to at most {MOST_THREADS}, or pass a coroutine function (async def)",
         )
 
@@ -129,9 +136,11 @@ def _unpickled(text: str) -> object:
     try:
         pickled = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise UnloadableError("it is neither module:function nor a result of map_in_read") from None
+        raise UnloadableError(
+            "it is neither module:function nor a result of map_records, map_keys or map_batches"
+        ) from None
     try:
-        return pickle.loads(pickled)  # noqa: S301 - the query's author wrote it; see docs/map-in-read.md, Trust
+        return pickle.loads(pickled)  # noqa: S301 - the query's author wrote it; see docs/functions.md, Trust
     except KeyboardInterrupt:
         raise
     except (ImportError, AttributeError) as error:

@@ -7,7 +7,6 @@ Spark calls it in the Python driver, on a thread of its own, after each trigger.
 
 import logging
 from collections.abc import Callable
-from typing import Protocol
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -21,13 +20,6 @@ from spark_coop_source import logs
 from spark_coop_source.metrics.query_progress import QueryProgress, of_progress
 
 log = logging.getLogger(__name__)
-
-
-class RunEnding(Protocol):
-    """A callback that also wants to know when a query ends."""
-
-    def ended(self, run_id: str) -> None:
-        """The run of a query has ended."""
 
 
 class ProgressListener(StreamingQueryListener):

@@ -1,6 +1,6 @@
-"""Checks whether the administrator of the driver's host allows a function of `map.in.read`.
+"""Checks whether the administrator of the driver's host allows a function inside the read.
 
-A user who writes a query's options can name or pickle a function, and so run code. `COOP_KAFKA_FUNCTIONS` limits that
+A user who writes a query's options can name or pickle a function, and so run code. `COOP_FUNCTIONS` limits that
 to functions of some modules. The driver reads it from its environment, which no option can change. Driver side.
 """
 
@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from coordinator.errors import FunctionNotAllowedError
 from spark_coop_source.function.user_function import is_name, loaded
 
-VARIABLE = "COOP_KAFKA_FUNCTIONS"
+VARIABLE = "COOP_FUNCTIONS"
 """Names of modules and packages, separated by commas. Empty, it allows no function; not set, it allows any."""
 
 
-def loaded_if_allowed(text: str, whose: str = "the function of map.in.read") -> Callable[..., object]:
+def loaded_if_allowed(text: str, whose: str = "the option function") -> Callable[..., object]:
     """The function of a text. Raises `FunctionNotAllowedError` before any of its code runs, and the errors of `loaded`.
 
     A function that its module only imports does not count as one of that module.
@@ -38,7 +38,7 @@ def _check(whose: str, module: str, prefixes: Iterable[str]) -> None:
 
 def _refused(why: str, prefixes: Iterable[str]) -> FunctionNotAllowedError:
     modules = ", ".join(prefixes)
-    remedy = f"name one of {modules} as module:name" if modules else "leave map.in.read out"
+    remedy = f"name one of {modules} as module:name" if modules else "leave the option function out"
     return FunctionNotAllowedError(
         f"{why}, and {VARIABLE} in the driver's environment does not allow it",
         f"{remedy}, or ask the administrator of the driver's host to add its module",

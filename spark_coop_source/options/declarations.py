@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from coordinator.assignment.settings import MemberOptions
 from coordinator.values.offset_spec import AtTimestamp, AtTimestamps, Latest, NoMatch, OffsetSpec
-from coordinator.values.option_kinds import INT, LONG, Duration, Flag, Integer, Text, Timestamp, Word
+from coordinator.values.option_kinds import DAY_MS, INT, LONG, Duration, Flag, Integer, Text, Timestamp, Word
 from coordinator.values.options import Option, option, option_fields, option_or, optional
 from coordinator.values.ranges import HashRange
 from coordinator.values.record_filter import EVERYTHING, Key, RecordFilter
@@ -101,9 +101,10 @@ class SourceOptions(MemberOptions, ReadOptions):
     group_id_prefix: str | None = optional("groupIdPrefix", Text())  # without effect
     cache_bytes: int = option("max.bytes.key.range.cache", Integer(0, LONG), "209715200")  # 0: none
 
-    function: str | None = optional("map.in.read", FunctionText(), most=LONG, hidden=True)
-    function_output: StructType | str | None = optional("map.in.read.schema", RowSchema())
-    function_on_error: ErrorPolicy | None = optional("map.in.read.on.error", OnErrorText(), most=LONG, hidden=True)
+    function: str | None = optional("function", FunctionText(), most=LONG, hidden=True)
+    function_output: StructType | str | None = optional("function.schema", RowSchema())
+    timeout_ms: int | None = optional("function.timeout", Duration(DAY_MS, least_ms=1))
+    function_on_error: ErrorPolicy | None = optional("function.on.error", OnErrorText(), most=LONG, hidden=True)
 
     kafka: Mapping[str, object]  # for coordinator.kafka.client.client_arguments; `repr` hides secrets
     filter: RecordFilter = field(default=EVERYTHING, repr=False)  # it holds keys, which may be confidential

@@ -1,4 +1,4 @@
-"""The kinds of option value of `map.in.read`: a function as text, and the schema of its rows."""
+"""The kinds of option value of the function inside the read: a function as text, and the schema of its rows."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from spark_coop_source.options.allowed_functions import loaded_if_allowed
 class FunctionText:
     """A function as text, loaded here as a test: if the driver's host cannot load it, a task cannot either."""
 
-    limit: str = "the result of map_in_read(function, schema=...), or the name of a function as module:function"
+    limit: str = "what map_records, map_keys or map_batches makes, or the name of a function as module:function"
 
     def parse(self, text: str) -> str:
         """The text itself; raises `FunctionNotAllowedError` where the driver's environment forbids the function."""
@@ -24,7 +24,7 @@ class FunctionText:
             loaded_if_allowed(text)
         except UnimportableError as error:
             shown = f" = {quoted(text)}" if is_name(text) else ""
-            raise InvalidOptionError(f"option map.in.read{shown}: {error}", IMPORT_REMEDY) from None
+            raise InvalidOptionError(f"option function{shown}: {error}", IMPORT_REMEDY) from None
         return text
 
 

@@ -68,7 +68,7 @@ def _check_shared(options: SourceOptions) -> None:
     if options.redis_url is None:
         raise MissingOptionError(
             f"the group {options.group!r} needs a Redis to hold its state",
-            'add .option("redis.url", "redis://host:6379")',
+            'add .option("redis.url", "redis://host:6379"), or set COOP_REDIS where the driver runs',
         )
     parts = options.assign is not None and set(options.assign.partitions.values()) != {(WHOLE,)}
     if parts and options.sharing is False:

@@ -8,28 +8,53 @@ from datetime import UTC, datetime
 
 from coordinator.values.offset_spec import AtTimestamp, AtTimestamps, OffsetSpec
 from coordinator.values.options import key_of
-from spark_coop_source.options.declarations import OPTION_OF
+from spark_coop_source.options.declarations import OPTION_OF, SourceOptions
 from spark_coop_source.options.kafka_table import NO_EFFECT
 
 _YEAR_2001_MS = 978_307_200_000
-_IGNORED_BY_BATCHES = {"batch_budget_ms": "`spark.read` reads all of its offsets, however long that takes"}
+
+OF_STREAMS = frozenset(
+    {"max_offsets_per_trigger", "min_offsets_per_trigger", "max_trigger_delay_ms"}
+    | {"batch_budget_ms", "max_lead_ms", "report_ports"}
+)
+"""Fields of options that `spark.read` does not read: it takes all of its offsets at once."""
+
+OF_GROUPS = frozenset(
+    {"capacity", "assignor", "listener", "labels", "sharing", "several_queries", "redundancy"}
+    | {"standby", "ordering", "unread_batches", "replay_acknowledged", "max_ranges", "max_individual_commits"}
+    | {"max_deferred_keys", "session_ms", "heartbeat_ms", "longest_ms", "gap_wait_ms", "retention_ms"}
+    | {"max_outage_ms", "growth_grace_ms", "on_state_loss"}
+)
+"""Those that only a stream with a group reads. Without `group` and `redis.url`: jobs share them with `spark.read`."""
+
+OF_ASSIGNMENTS = frozenset({"assignor", "capacity"})
+"""Those that a member with key ranges of its own does not read."""
 
 
-def notices(
-    texts: Mapping[str, str], starting: OffsetSpec, ending: OffsetSpec, *, batch: bool = False
-) -> tuple[str, ...]:
-    """The lines for options (names in lower case) that start and end there, of a `batch` or of a stream."""
-    spans = (*_in_seconds("starting", starting), *_in_seconds("ending", ending))
-    return (*_without_effect(texts, batch=batch), *spans)
+def notices(texts: Mapping[str, str], parsed: SourceOptions, *, batch: bool = False) -> tuple[str, ...]:
+    """The lines for the options of a `batch` or of a stream. `texts`: by `key_of` their names."""
+    spans = (*_in_seconds("starting", parsed.starting), *_in_seconds("ending", parsed.ending))
+    reasons = {f"kafka.{name}": reason for name, reason in NO_EFFECT.items() if key_of(f"kafka.{name}") in texts}
+    reasons |= {OPTION_OF[field].name: reason for field, reason in _without_effect(parsed, batch=batch)}
+    return (*(f"option {name} has no effect: {why}. Remedy: remove it." for name, why in reasons.items()), *spans)
 
 
-def _without_effect(texts: Mapping[str, str], *, batch: bool) -> Iterator[str]:
-    reasons = {f"kafka.{name}": reason for name, reason in NO_EFFECT.items()}
-    ours = {"group_id_prefix": NO_EFFECT["group.protocol"]} | (_IGNORED_BY_BATCHES if batch else {})
-    reasons |= {OPTION_OF[field].name: reason for field, reason in ours.items()}
-    for name, reason in reasons.items():
-        if key_of(name) in texts:
-            yield f"option {name} has no effect: {reason}. Remedy: remove it."
+def _without_effect(parsed: SourceOptions, *, batch: bool) -> Iterator[tuple[str, str]]:
+    """Each given option that this query does not read, by its field, and the reason."""
+    grouped = not batch and "group" in parsed.given
+    for field in OPTION_OF:  # in the order of their declarations
+        if field not in parsed.given:
+            continue
+        if field == "group_id_prefix":
+            yield field, NO_EFFECT["group.protocol"]
+        elif batch and field in OF_STREAMS:
+            yield field, "`spark.read` reads all of its offsets at once"
+        elif batch and field in OF_GROUPS:
+            yield field, "`spark.read` joins no group"
+        elif not grouped and field in OF_GROUPS:
+            yield field, "the stream has no group"
+        elif parsed.pinned and field in OF_ASSIGNMENTS:
+            yield field, "assign names the key ranges of this query, so none are assigned to it"
 
 
 def _in_seconds(side: str, spec: OffsetSpec) -> Iterator[str]:

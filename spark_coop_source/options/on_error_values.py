@@ -1,4 +1,4 @@
-"""The kind of option value of `map.in.read.on.error`: the text of an `OnError`, each parameter checked by name."""
+"""The kind of option value of `function.on.error`: the text of an `OnError`, each parameter checked by name."""
 
 import builtins
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class TopicName:
 class OnErrorText:
     """The text of an `OnError`: a JSON object with its parameters."""
 
-    limit: str = 'the result of map_in_read(..., on_error=OnError(...)), or JSON like {"attempts":5,"then":"skip"}'
+    limit: str = 'OnError(...) in map_records or map_keys, or JSON like {"attempts":5,"then":"skip"}'
 
     def parse(self, text: str) -> ErrorPolicy:
         """The checked policy. Raises errors that name the parameter, and those of functions that are not allowed."""
@@ -56,14 +56,11 @@ def _policy(given: dict[str, object]) -> ErrorPolicy:
         attempts=_value(given, "attempts", Integer(1, 1_000), usual.attempts),
         backoff_ms=_value(given, "backoff", _DURATION, usual.backoff_ms),
         backoff_max_ms=_value(given, "backoff_max", _DURATION, usual.backoff_max_ms),
-        timeout_ms=_value(given, "timeout", _DURATION, None),
         then=_then(_value(given, "then", Word(THENS), usual.then)),
         topic=_value(given, "topic", TopicName(), None),
         retry_on=_errors(given, "retry_on"),
         fail_on=_errors(given, "fail_on") or (),
     )
-    if policy.timeout_ms == 0:
-        raise _wrong("timeout", given["timeout"], "too small", "a duration of at least 1ms, or leave it out")
     if policy.backoff_ms > policy.backoff_max_ms:
         raise ConflictingOptionsError(
             f"backoff of OnError ({policy.backoff_ms} ms) is longer than backoff_max ({policy.backoff_max_ms} ms)",

@@ -5,8 +5,10 @@ starts nothing, and reads no more than the files of `filter.keys.*`. `declaratio
 this module and its neighbours have the rules between options.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
 from coordinator.errors.quoting import shown
@@ -19,6 +21,9 @@ from spark_coop_source.options.declarations import OPTION_OF, SLOTS_MAX, SUBSCRI
 from spark_coop_source.options.kafka_options import kafka_arguments
 from spark_coop_source.options.names import by_key
 from spark_coop_source.options.notices import notices
+
+REDIS_VARIABLE = "COOP_REDIS"
+"""The environment variable with the Redis of the command `coop-kafka`, and of queries that set none."""
 
 
 def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOptions:
@@ -68,7 +73,7 @@ def _completed(parsed: SourceOptions, texts: Mapping[str, str], streaming: bool 
     return replace(
         parsed,
         group=group,
-        redis_url=None if batch else parsed.redis_url,
+        redis_url=None if batch else parsed.redis_url or (_redis_of_the_environment() if group else None),
         slots=slots,
         capacity=parsed.capacity if "capacity" in parsed.given else slots,
         heartbeat_ms=parsed.heartbeat_ms
@@ -76,8 +81,19 @@ def _completed(parsed: SourceOptions, texts: Mapping[str, str], streaming: bool 
         else min(parsed.heartbeat_ms, parsed.session_ms // 3),
         filter=_filter(parsed),
         function_on_error=policy and replace(policy, group=group or ""),
-        notices=notices(texts, parsed.starting, parsed.ending, batch=batch),
+        notices=notices(texts, parsed, batch=batch),
     )
+
+
+def _redis_of_the_environment() -> str | None:
+    """The Redis that `COOP_REDIS` names where the driver runs, as for the command `coop-kafka`."""
+    text = os.environ.get(REDIS_VARIABLE)
+    if not text:
+        return None
+    try:
+        return cast(str, OPTION_OF["redis_url"].parse(text))
+    except InvalidOptionError as error:
+        raise InvalidOptionError(f"{error.what}; the value is that of {REDIS_VARIABLE}", error.remedy) from None
 
 
 def _check_subscription(parsed: SourceOptions) -> None:

@@ -1,7 +1,7 @@
 """Applies a record filter to the rows of a chunk, before any value is copied into a column.
 
     chunk      places of keys, values and headers over one buffer; the sizes of all records
-    hashes     only where the filter has key ranges or keys
+    hashes     used only where the filter has key ranges or keys
     keys       copied and compared only where the hash is that of a key in the list
 
 Knows chunks, hashes and the filter; nothing of slices. `coordinator.values.record_filter` defines the result.
@@ -10,15 +10,12 @@ Knows chunks, hashes and the filter; nothing of slices. `coordinator.values.reco
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from coordinator.values.ranges import OFFSET_MAX, WHOLE
 from coordinator.values.record_filter import Key, RecordFilter
-from spark_coop_source.decode.byte_column import ByteColumn
-from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.decode.byte_column import ByteColumn, RowNumbers
+from spark_coop_source.select.chosen import Chosen, Hashed, RowMask
 from spark_coop_source.select.hashing import HashArray, hash_records
-
-RowMask = NDArray[np.bool_]
 
 
 class Filtering:
@@ -30,18 +27,23 @@ class Filtering:
         self._ranged = of.ranges != (WHOLE,)
         self._allow = None if of.allow is None else _Keys(of.allow)
         self._deny = _Keys(of.deny) if of.deny else None
-        self.drops = bool(of.digest)
-        """Whether it has a condition."""
 
-    def kept(self, chunk: Chunk, hashes: HashArray | None = None) -> RowMask:
-        """Whether each record of the chunk is handed over. It computes the hashes if it needs them and has none."""
+    def chosen(self, of: Hashed, rows: RowNumbers) -> Chosen:
+        """Those of the rows that the filter keeps, in their order."""
+        kept = self.kept(of)
+        left = rows[kept[rows]]
+        return Chosen(of, kept, left, len(rows) - len(left))
+
+    def kept(self, of: Hashed) -> RowMask:
+        """Whether each record of the chunk is handed over."""
+        chunk = of.chunk
         mask = np.ones(len(chunk), np.bool_)
         if self._sizes:
             sizes = chunk.keys.lengths + chunk.values.lengths
             mask &= (self._sizes[0] <= sizes) & (sizes <= self._sizes[1])
         if not (self._ranged or self._allow or self._deny):
             return mask
-        hashes = hash_records(chunk.keys, chunk.offsets) if hashes is None else hashes
+        hashes = of.hashes
         if self._ranged:
             mask &= hashes <= self._his[np.searchsorted(self._los, hashes, "right") - 1]
             mask &= self._los[0] <= hashes

@@ -11,28 +11,24 @@ from numpy.typing import NDArray
 from coordinator.progress.slices import Slice
 from coordinator.values.ranges import WHOLE, HashRange
 from spark_coop_source.decode.byte_column import RowNumbers
-from spark_coop_source.decode.chunk import Chunk
-from spark_coop_source.select.hashing import HashArray, hash_records
+from spark_coop_source.select.chosen import Hashed
+from spark_coop_source.select.hashing import HashArray
 
 
-def within(chunk: Chunk, slices: Iterable[Slice]) -> tuple[RowNumbers | None, HashArray | None]:
-    """The rows whose records lie in one of `slices`, all of the chunk's partition. None: all rows.
-
-    It also returns the hash of each record of the chunk, not only of those rows. None: a slice that spans the whole
-    hash space needs no hashes.
-    """
+def within(of: Hashed, slices: Iterable[Slice]) -> RowNumbers:
+    """The rows whose records lie in one of `slices`, all of the chunk's partition."""
+    chunk = of.chunk
     first, last = int(chunk.offsets[0]), int(chunk.offsets[-1])
     near = [s for s in slices if s.offsets.start <= last and first < s.offsets.until]
     if any(s.hashes == WHOLE and s.offsets.start <= first and last < s.offsets.until for s in near):
-        return None, None
+        return np.arange(len(chunk))
     mask = np.zeros(len(chunk), np.bool_)
-    hashes = hash_records(chunk.keys, chunk.offsets) if any(s.hashes != WHOLE for s in near) else None
     for s in near:
         inside = (s.offsets.start <= chunk.offsets) & (chunk.offsets < s.offsets.until)
-        if hashes is not None:
-            inside &= (s.hashes.lo <= hashes) & (hashes <= s.hashes.hi)
+        if s.hashes != WHOLE:
+            inside &= (s.hashes.lo <= of.hashes) & (of.hashes <= s.hashes.hi)
         mask |= inside
-    return np.flatnonzero(mask), hashes
+    return np.flatnonzero(mask)
 
 
 def by_part(hashes: HashArray, parts: Sequence[HashRange]) -> tuple[RowNumbers, NDArray[np.int64]]:

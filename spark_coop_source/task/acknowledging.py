@@ -24,13 +24,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coordinator.progress.acknowledgement import Strip, check_of
-from coordinator.values.ranges import WHOLE, OffsetRange, Offsets
+from coordinator.values.ranges import OffsetRange, Offsets
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
 from spark_coop_source.decode.arrow_columns import numbers, repeated
-from spark_coop_source.decode.byte_column import RowNumbers
-from spark_coop_source.decode.chunk import Chunk
-from spark_coop_source.select.filtering import RowMask
-from spark_coop_source.select.hashing import HashArray, hash_records
+from spark_coop_source.select.chosen import Chosen, RowMask
+from spark_coop_source.select.hashing import HashArray
 
 _Numbers = NDArray[np.int64]
 
@@ -60,39 +58,23 @@ class Acknowledging:
         self._areas = [strip.area for strip in strips]
         self._starts = np.array([area.offsets.start for area in self._areas], np.int64)
         self._untils = np.array([_end(area.offsets, read) for area in self._areas], np.int64)
-        self._hashed = any(area.hashes != WHOLE for area in self._areas)
         self._heads = pa.concat_arrays([repeated(strip.head, 1) for strip in strips])
         self._sums = np.array([crc32(strip.head.encode()) for strip in strips], np.uint64)
         self._next = self._starts.copy()  # the offset after the last record of each strip
 
-    def added(
-        self,
-        batch: pa.RecordBatch,
-        chunk: Chunk,
-        rows: RowNumbers | None,
-        hashes: HashArray | None,
-        kept: RowMask | None = None,
-    ) -> pa.RecordBatch:
-        """The batch of these rows of the chunk, and their texts. `kept`: the records that the filter keeps."""
-        if hashes is None and self._hashed:
-            hashes = hash_records(chunk.keys, chunk.offsets)
-        strips, since = self.covered(chunk.offsets, hashes, kept)
-        last = chunk.offsets
-        if rows is not None:
-            strips, since, last = strips[rows], since[rows], last[rows]
-        return batch.append_column(ACKNOWLEDGEMENT, self.texts(strips, since, last))
+    def added(self, batch: pa.RecordBatch, chosen: Chosen) -> pa.RecordBatch:
+        """The batch of the chosen records, and their texts."""
+        offsets, rows = chosen.of.chunk.offsets, chosen.rows
+        strips, since = self.covered(offsets, chosen.of.hashes, chosen.kept)
+        return batch.append_column(ACKNOWLEDGEMENT, self.texts(strips[rows], since[rows], offsets[rows]))
 
-    def covered(
-        self, offsets: _Numbers, hashes: HashArray | None, kept: RowMask | None = None
-    ) -> tuple[_Numbers, _Numbers]:
-        """The strip of each record (-1: none), and the first offset that it covers."""
+    def covered(self, offsets: _Numbers, hashes: HashArray, kept: RowMask) -> tuple[_Numbers, _Numbers]:
+        """The strip of each record (-1: none), and the first offset that it covers. The filter drops all but `kept`."""
         strips, since = np.full(len(offsets), -1, np.int64), np.zeros(len(offsets), np.int64)
         firsts, ends = np.searchsorted(offsets, self._starts), np.searchsorted(offsets, self._untils)
         for number in np.flatnonzero(firsts < ends).tolist():  # strips without records of the chunk cost nothing
             near, area = slice(int(firsts[number]), int(ends[number])), self._areas[number]
-            inside = np.ones(len(offsets[near]), np.bool_) if kept is None else kept[near].copy()
-            if hashes is not None:
-                inside &= (area.hashes.lo <= hashes[near]) & (hashes[near] <= area.hashes.hi)
+            inside = kept[near] & (area.hashes.lo <= hashes[near]) & (hashes[near] <= area.hashes.hi)
             of_strip = np.flatnonzero(inside) + firsts[number]
             if len(of_strip):
                 after = offsets[of_strip] + 1

@@ -46,7 +46,7 @@ def read_slices(partition: SlicePartition, function: UserFunction | None = None)
         EnvironmentMismatchError: this worker lacks a package, memory or threads.
         DeadlinePassedError: the task begins later than its batch may last (rule: task-deadline).
         LogError: Kafka refuses, lost records, or does not answer; the subclass names the case.
-        MapInReadError: the function raised, or its output does not fit its schema.
+        FunctionFailedError: the function raised, or its output does not fit its schema.
     """
     logs.configure()
     _refuse_if_late(partition.deadline_ms)

@@ -33,7 +33,6 @@ from spark_coop_source.cache.blocks import BlockCache, opened
 from spark_coop_source.cache.publisher import Fetched
 from spark_coop_source.cache.shared_fetch import SharedReading, WantedRecords, stretch_name
 from spark_coop_source.decode.arrow_columns import numbers
-from spark_coop_source.decode.byte_column import RowNumbers
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.sizes import DecodeLimits
 from spark_coop_source.fetch.ahead import ahead
@@ -41,9 +40,9 @@ from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_byt
 from spark_coop_source.fetch.fetch import STALL_S, FetchSettings, StaleConsumerError, fetch
 from spark_coop_source.fetch.looks import LogLooks
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
-from spark_coop_source.select.filtering import Filtering, RowMask
-from spark_coop_source.select.hash_column import HASH, hashes_of, offsets_of, with_hashes
-from spark_coop_source.select.hashing import hash_records
+from spark_coop_source.select.chosen import Chosen, Hashed
+from spark_coop_source.select.filtering import Filtering
+from spark_coop_source.select.hash_column import HASH, offsets_of, with_hashes
 from spark_coop_source.select.lanes import by_part, within
 from spark_coop_source.task.acknowledging import Acknowledging
 from spark_coop_source.task.partition import SlicePartition
@@ -142,38 +141,18 @@ class Readings:
     ) -> Iterator[RecordsRead]:
         def made(stopped: Callable[[], bool]) -> Generator[RecordsRead, None, None]:
             for chunk in self._fetched(tp, offsets, stopped):
-                records = self._chosen(tp, chunk, slices, acknowledging)
+                of = Hashed(chunk)
+                chosen = self._filter.chosen(of, within(of, slices))
+                self.filtered[tp] += chosen.dropped
+                records = _batch(tp, chosen, self._columns(tp))
+                records = acknowledging.added(records, chosen) if acknowledging else records
                 yield RecordsRead(records, int(chunk.offsets[-1]) + 1, acknowledging.holes if acknowledging else None)
 
         return ahead(made) if len(offsets) > SHORT else made(lambda: False)
 
-    def _chosen(
-        self, tp: TopicPartition, chunk: Chunk, slices: Sequence[Slice], acknowledging: Acknowledging | None
-    ) -> pa.RecordBatch:
-        rows, hashes = within(chunk, slices)
-        kept = self._filter.kept(chunk, hashes) if self._filter.drops else None
-        rows = self._filtered(tp, chunk, rows, kept)
-        batch = to_arrow(tp, chunk, rows, self.columns)
-        if acknowledging:
-            batch = acknowledging.added(batch, chunk, rows, hashes, kept)
-        if not self._carries(tp):
-            return batch
-        if hashes is None:
-            hashes = hash_records(chunk.keys, chunk.offsets)
-        return with_hashes(batch, hashes if rows is None else hashes[rows])
-
-    def _filtered(
-        self, tp: TopicPartition, chunk: Chunk, rows: RowNumbers | None, kept: RowMask | None
-    ) -> RowNumbers | None:
-        """The rows that the filter keeps. None: all."""
-        if kept is None:
-            return rows
-        found = np.flatnonzero(kept) if rows is None else rows[kept[rows]]
-        self.filtered[tp] += (len(chunk) if rows is None else len(rows)) - len(found)
-        return found
-
-    def _carries(self, tp: TopicPartition) -> bool:
-        return self.hashed is not None and tp in self.hashed
+    def _columns(self, tp: TopicPartition) -> Collection[str]:
+        """The columns of a partition's batches."""
+        return [*self.columns, HASH.name] if self.hashed is not None and tp in self.hashed else self.columns
 
     def _together(
         self, cache: BlockCache, name: str, tp: TopicPartition, slices: Sequence[Slice], stretch: SharedStretch
@@ -189,10 +168,8 @@ class Readings:
         reading = SharedReading(cache, name, stretch, tuple(mine), schema, fetched)
         with closing(reading.read()) as found:
             for each in found:
-                batch = _joined(each, mine, schema)
-                made = completed(tp, batch, self.columns)
-                made = with_hashes(made, hashes_of(batch)) if self._carries(tp) else made
-                yield RecordsRead(made, each.offsets.until)
+                records = completed(tp, _joined(each, mine, schema), self._columns(tp))
+                yield RecordsRead(records, each.offsets.until)
         if reading.position < stretch.offsets.until:
             yield from self._alone(tp, slices, OffsetRange(reading.position, stretch.offsets.until))
 
@@ -200,19 +177,15 @@ class Readings:
         self, tp: TopicPartition, chunk: Chunk, parts: Sequence[HashRange], schema: pa.Schema
     ) -> list[pa.RecordBatch] | None:
         """A batch for each part. None if a record cannot be shown; its lane may belong to another task."""
-        hashes = hash_records(chunk.keys, chunk.offsets)
-        (rows, bounds), dropped = by_part(hashes, parts), 0
-        if self._filter.drops:
-            kept = self._filter.kept(chunk, hashes)[rows]
-            dropped = len(rows) - int(kept.sum())
-            rows, bounds = rows[kept], np.concatenate([[0], np.cumsum(kept)])[bounds]
+        of = Hashed(chunk)
+        rows, bounds = by_part(of.hashes, parts)
+        chosen = self._filter.chosen(of, rows)
+        bounds = np.concatenate([[0], np.cumsum(chosen.kept[rows])])[bounds]
         try:
-            batch = to_arrow(tp, chunk, rows, schema.names)
+            batch = _batch(tp, chosen, schema.names)
         except LogError:
             return None
-        if HASH.name in schema.names:
-            batch = with_hashes(batch, hashes[rows])
-        self.filtered[tp] += dropped
+        self.filtered[tp] += chosen.dropped
         return [batch.slice(start, until - start) for start, until in pairwise(bounds.tolist())]
 
     def _fetched(self, tp: TopicPartition, offsets: OffsetRange, stopped: Callable[[], bool]) -> Iterator[Chunk]:
@@ -248,6 +221,12 @@ class Readings:
             borrowing = borrowed(self.task.kafka, self.partitions, self.task.most_unfiltered)
             self._consumer = self._borrowing.enter_context(borrowing)
         return self._consumer
+
+
+def _batch(tp: TopicPartition, chosen: Chosen, columns: Collection[str]) -> pa.RecordBatch:
+    """The chosen records in these columns, one of which may be the key hash."""
+    batch = to_arrow(tp, chosen.of.chunk, chosen.rows, columns)
+    return with_hashes(batch, chosen.of.hashes[chosen.rows]) if HASH.name in columns else batch
 
 
 def _first(slices: Iterable[Slice]) -> OffsetRange:

@@ -54,7 +54,7 @@ ELSEWHERE = {
     ("docs/getting-started.md", "console"): README,
     ("docs/getting-started.md", "python"): README,
     ("docs/joins.md", "python"): "tests/end_to_end/test_joined_topics.py",
-    ("docs/map-in-read.md", "python"): README,
+    ("docs/functions.md", "python"): README,
     ("docs/operations.md", "console"): OPERATOR,
     ("docs/policies.md", "console"): OPERATOR,
     ("docs/spark.md", "console"): "tests/end_to_end/test_ways_into_spark.py",
@@ -73,7 +73,7 @@ HERE = {
     ("docs/logging.md", "console"),
     ("docs/logging.md", "json"),
     ("docs/managed-services.md", "python"),
-    ("docs/map-in-read.md", "console"),
+    ("docs/functions.md", "console"),
     ("docs/monitoring.md", "console"),
     ("docs/monitoring.md", "yaml"),
     ("docs/moving.md", "console"),
@@ -263,14 +263,14 @@ def test_the_listener_of_a_page_is_one(place: Place) -> None:
 
 
 def test_the_functions_that_a_page_allows_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    (command,) = commands("docs/map-in-read.md")
+    (command,) = commands("docs/functions.md")
     name, _, value = command.removeprefix("export ").partition("=")
     monkeypatch.setenv(name, value)
-    options = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "map.in.read.schema": "n long"}
+    options = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "function.schema": "n long"}
     with pytest.raises(InvalidOptionError, match="cannot be imported"):
-        validate(options | {"map.in.read": "acme.score:f"}, streaming=None)
+        validate(options | {"function": "acme.score:f"}, streaming=None)
     with pytest.raises(FunctionNotAllowedError):
-        validate(options | {"map.in.read": "other:f"}, streaming=None)
+        validate(options | {"function": "other:f"}, streaming=None)
 
 
 def test_the_hash_of_a_page_is_ours() -> None:

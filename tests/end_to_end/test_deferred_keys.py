@@ -15,7 +15,8 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.poison import RedisPoison
 from coordinator.values.key_hash import hash_key
-from spark_coop_source import OnError, map_in_read
+from spark_coop_source import OnError, map_keys
+from spark_coop_source.function.rows import KeyRecords
 from streams import Stream
 from topics import Kafka, Record
 
@@ -35,16 +36,16 @@ def shop(folder: Path) -> Callable[..., Any]:
     Local, so that it travels by value.
     """
 
-    def work(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    def work(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
         for value, offset in zip(
-            records.column("value").to_pylist(), records.column("offset").to_pylist(), strict=True
+            records.arrow.column("value").to_pylist(), records.arrow.column("offset").to_pylist(), strict=True
         ):
             if value == b"bad" and not (folder / "mended").exists():
                 if len(records) == 1:
                     with (folder / str(offset)).open("a") as attempts:
                         attempts.write(".")
                 raise ValueError(f"no customer at {offset}")
-        return records.select(["key", "value", "offset", "partition"])
+        return records.arrow.select(["key", "value", "offset", "partition"])
 
     return work
 
@@ -75,7 +76,7 @@ def test_a_parked_key_waits_for_its_release_with_everything_behind_it(
     folder = tmp_path / "attempts"
     folder.mkdir()
     how = OnError(3, "20ms", "50ms", then="park")
-    form = map_in_read(shop(folder), schema=SCHEMA, per_key=True, concurrency=8, on_error=how)
+    form = map_keys(shop(folder), SCHEMA, concurrency=8, on_error=how)
     stream.run(**form)
     waiting = {n for bad in BAD for n in range(bad, COUNT, KEYS)}
     assert stream.sink.offsets == [n for n in range(COUNT) if n not in waiting]
@@ -101,7 +102,7 @@ def test_available_now_fails_if_parked_keys_alone_fill_a_partition(
     folder = tmp_path / "attempts"
     folder.mkdir()
     how = OnError(1, "20ms", then="park")
-    form = map_in_read(shop(folder), schema=SCHEMA, per_key=True, concurrency=8, on_error=how)
+    form = map_keys(shop(folder), SCHEMA, concurrency=8, on_error=how)
     options = {**form, "max.deferred.keys": "3", "slots": "1"}
     with pytest.raises(PySparkException, match=r"TOO_MANY_FAILING_KEYS.*coop-kafka release"):
         stream.run(**options)
@@ -118,7 +119,7 @@ def test_attempts_count_over_batches_and_lives(stream: Stream, kafka: Kafka, tmp
     folder = tmp_path / "attempts"
     folder.mkdir()
     how = OnError(4, "2s", "2s", then="skip")
-    form = map_in_read(shop(folder), schema=SCHEMA, per_key=True, concurrency=8, on_error=how)
+    form = map_keys(shop(folder), SCHEMA, concurrency=8, on_error=how)
     options = {**form, "batch.time.budget": "1s", "slots": "2"}
     with stream.running(lambda: len(failing(stream)) == len(BAD), "each bad key is deferred", **options):
         pass

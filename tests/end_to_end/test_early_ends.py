@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
-from spark_coop_source import map_in_read
+from spark_coop_source import map_batches, map_keys
+from spark_coop_source.function.rows import KeyRecords
 from streams import DEADLINE_S, Stream, keyed, sent, stable, state
 from topics import Record
 from verdict import judge, require_good
@@ -22,9 +23,9 @@ MOST_ROWS = 2 * SLOTS * BUDGET_MS / RECORD_MS  # however slow the machine is: a 
 def functions() -> tuple[Callable[[bytes | None, pa.RecordBatch], pa.RecordBatch], Callable[[Any], Iterator[Any]]]:
     """Ten milliseconds for each record, of one key and of all. Local, so that workers need not import them."""
 
-    def on_each(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def on_each(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
         time.sleep(RECORD_MS / 1_000 * len(batch))
-        return batch.select(["key", "value", "offset", "partition"])
+        return batch.arrow.select(["key", "value", "offset", "partition"])
 
     def on_all(batches: Any) -> Iterator[Any]:
         for batch in batches:
@@ -35,9 +36,9 @@ def functions() -> tuple[Callable[[bytes | None, pa.RecordBatch], pa.RecordBatch
 
 ON_EACH, ON_ALL = functions()
 FORMS: list[Mapping[str, str]] = [
-    map_in_read(ON_EACH, schema=SCHEMA, per_key=True),
-    map_in_read(ON_EACH, schema=SCHEMA, per_key=True, concurrency=2),
-    map_in_read(ON_ALL, schema=SCHEMA),
+    map_keys(ON_EACH, SCHEMA),
+    map_keys(ON_EACH, SCHEMA, concurrency=2),
+    map_batches(ON_ALL, SCHEMA),
 ]
 
 
@@ -52,7 +53,7 @@ def test_batches_keep_the_budget_from_the_first_one_on(stream: Stream, form: Map
         rows = [p.numInputRows for p in query.recentProgress if p.numInputRows]
     finally:
         query.stop()
-    assert max(rows) <= MOST_ROWS * (2 if "map.in.read.concurrency" in form else 1)
+    assert max(rows) <= MOST_ROWS * (2 if "function.concurrency" in form else 1)
     assert stream.sink.offsets == [*range(2_000)], "each record once"
     require_good(judge(sent(records), stream.sink.received))
     assert stable(stream) == {2_000}
@@ -61,13 +62,13 @@ def test_batches_keep_the_budget_from_the_first_one_on(stream: Stream, form: Map
 def test_a_rare_record_costs_its_own_time_and_no_more(stream: Stream, kafka: Any) -> None:
     """One record takes five seconds; the batch with it lasts no longer, and no other key waits for it twice."""
 
-    def work(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:
-        time.sleep(5 * batch.column("value").to_pylist().count(b"dear"))
-        return batch.select(["key", "value", "offset", "partition"])
+    def work(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
+        time.sleep(5 * batch.arrow.column("value").to_pylist().count(b"dear"))
+        return batch.arrow.select(["key", "value", "offset", "partition"])
 
     records = [*keyed(300), Record(b"dear", b"key-7"), *keyed(300, first=301)]
     kafka.produce(stream.options["subscribe"], records)
-    form = map_in_read(work, schema=SCHEMA, per_key=True)
+    form = map_keys(work, SCHEMA)
     stream.run(**form, **{"batch.time.budget": "1s"})
     assert stream.sink.offsets == [*range(601)]
     require_good(judge(sent(records), stream.sink.received))
@@ -77,7 +78,7 @@ def test_a_query_that_is_started_again_goes_on_at_the_true_ends(stream: Stream, 
     """A stop in the middle of a batch strikes its slices, so later batches may try them record by record."""
     records = keyed(400)
     kafka.produce(stream.options["subscribe"], records)
-    form = {**map_in_read(ON_EACH, schema=SCHEMA, per_key=True), "batch.time.budget": "500ms", "slots": "2"}
+    form = {**map_keys(ON_EACH, SCHEMA), "batch.time.budget": "500ms", "slots": "2"}
     for batches in (1, 2, 3):
         with stream.running(lambda: len(stream.sink.batches) >= batches, f"{batches} batches", **form):  # noqa: B023
             pass
@@ -101,7 +102,7 @@ def test_a_batch_that_a_sink_runs_twice_has_the_same_records_both_times(stream: 
         first, again = ([row.offset for row in rows.select("offset").collect()] for _ in range(2))
         twice.append((sorted(first), sorted(again)))
 
-    form = map_in_read(ON_EACH, schema=SCHEMA, per_key=True)
+    form = map_keys(ON_EACH, SCHEMA)
     options = {**stream.options, **form, "batch.time.budget": "1s", "slots": str(SLOTS), "lanes": str(SLOTS)}
     rows = stream.spark.readStream.format("coop-kafka").options(**options).load()
     writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", str(stream.checkpoint))

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from own_valkey import OwnValkey
-from spark_coop_source import map_in_read
+from spark_coop_source import map_batches
 from spark_coop_source.source import CoopKafkaDataSource
 from streams import Stream, keyed
 from topics import Kafka
@@ -70,7 +70,7 @@ def test_no_executor_holds_the_password_of_redis(
 ) -> None:
     topic = stream.options["subscribe"]
     kafka.produce(topic, keyed(40))
-    options = stream.options | {"redis.url": secret_url} | map_in_read(searching(SECRET, topic), schema=FOUND)
+    options = stream.options | {"redis.url": secret_url} | map_batches(searching(SECRET, topic), FOUND)
     found: list[tuple[str, int, int]] = []
 
     def collect(kind: str, rows: DataFrame) -> None:

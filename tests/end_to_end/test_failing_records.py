@@ -13,7 +13,8 @@ from kafka import KafkaConsumer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_coop_source import OnError, map_in_read
+from spark_coop_source import OnError, map_keys
+from spark_coop_source.function.rows import KeyRecords
 from streams import Stream
 from topics import Kafka, Record
 
@@ -39,9 +40,9 @@ def shop(folder: Path) -> tuple[type[Exception], Callable[..., Any], Callable[..
     class ShopError(Exception):
         """Of the job."""
 
-    def work(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    def work(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
         for value, offset in zip(
-            records.column("value").to_pylist(), records.column("offset").to_pylist(), strict=True
+            records.arrow.column("value").to_pylist(), records.arrow.column("offset").to_pylist(), strict=True
         ):
             attempts = folder / str(offset)
             failed = len(attempts.read_text()) if attempts.exists() else 0
@@ -49,10 +50,10 @@ def shop(folder: Path) -> tuple[type[Exception], Callable[..., Any], Callable[..
                 if len(records) == 1:
                     attempts.write_text("." * (failed + 1))
                 raise ShopError(f"no customer at {offset}")
-        return records.select(["key", "value", "offset", "partition"])
+        return records.arrow.select(["key", "value", "offset", "partition"])
 
-    async def work_async(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
-        if b"bad" in records.column("value").to_pylist():
+    async def work_async(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
+        if b"bad" in records.arrow.column("value").to_pylist():
             await asyncio.sleep(1_000)
         return work(key, records)
 
@@ -83,13 +84,13 @@ def test_a_stream_tries_again_and_then_skips(stream: Stream, kafka: Kafka, folde
     kafka.produce(stream.options["subscribe"], MIXED)
     error, work, work_async = shop(folder)
     awaits = form == "coroutines"
-    how = OnError(3, "20ms", "1s", timeout="500ms" if awaits else None, then="skip", retry_on=[error, TimeoutError])
+    how = OnError(3, "20ms", "1s", then="skip", retry_on=[error, TimeoutError])
     stream.run(
-        **map_in_read(
+        **map_keys(
             work_async if awaits else work,
-            schema=SCHEMA,
-            per_key=True,
+            SCHEMA,
             concurrency=1 if form == "one key at a time" else 8,
+            timeout="500ms" if awaits else None,
             on_error=how,
         )
     )
@@ -103,7 +104,7 @@ def test_an_attempt_that_does_not_fit_is_made_in_a_later_batch(stream: Stream, k
     kafka.produce(stream.options["subscribe"], records(dict.fromkeys(FLAKY, b"flaky")))
     _, work, _ = shop(folder)
     how = OnError(5, "2s", "2s", then="fail")
-    form = map_in_read(work, schema=SCHEMA, per_key=True, concurrency=8, on_error=how)
+    form = map_keys(work, SCHEMA, concurrency=8, on_error=how)
     stream.run(**form, **{"batch.time.budget": "1s", "slots": "2"})
     assert stream.sink.offsets == [*range(COUNT)], "each record once"
     assert each_key_in_order([(row.key, row.offset) for row in stream.sink.received])
@@ -119,9 +120,7 @@ def test_a_batch_query_makes_all_attempts_in_its_tasks(
     kafka.produce(topic, MIXED)
     error, work, _ = shop(folder)
     how = OnError(4, "10ms", "100ms", then="skip", retry_on=error)
-    rows = read(
-        spark, kafka, topic, map_in_read(work, schema=SCHEMA, per_key=True, concurrency=concurrency, on_error=how)
-    )
+    rows = read(spark, kafka, topic, map_keys(work, SCHEMA, concurrency=concurrency, on_error=how))
     found = [(bytes(row.key), row.offset) for row in rows.collect()]
     assert sorted(offset for _, offset in found) == [number for number in range(COUNT) if number not in BAD]
     assert each_key_in_order(found)
@@ -142,8 +141,8 @@ def test_a_query_that_shall_fail_names_the_record_and_the_attempts(
     error, work, _ = shop(folder)
     how = OnError(2, "10ms", then="skip", fail_on=error) if fail_on else OnError(2, "10ms")
     with pytest.raises(PySparkException) as failed:
-        read(spark, kafka, topic, map_in_read(work, schema=SCHEMA, per_key=True, on_error=how)).collect()
-    assert "MAP_IN_READ_FAILED: the function " in str(failed.value)
+        read(spark, kafka, topic, map_keys(work, SCHEMA, on_error=how)).collect()
+    assert "FUNCTION_FAILED: the function " in str(failed.value)
     assert (" at attempt 2:" in str(failed.value)) is not fail_on
     assert "no customer at " in str(failed.value)
 
@@ -163,7 +162,7 @@ def test_a_record_that_fails_for_the_last_time_goes_to_the_dead_letters(
     kafka.produce(topic, [Record(r.value, r.key, headers=(("trace", b"7"),)) for r in MIXED])
     _, work, _ = shop(folder)
     how = OnError(3, "10ms", then="dead_letter", topic=dead)
-    form = map_in_read(work, schema=SCHEMA, per_key=True, concurrency=8, on_error=how)
+    form = map_keys(work, SCHEMA, concurrency=8, on_error=how)
     if streaming:
         stream.run(**form)
         offsets = stream.sink.offsets
@@ -189,7 +188,7 @@ def test_a_missing_dead_letter_topic_ends_the_query_before_it_reads(
     kafka.produce(topic, MIXED)
     _, work, _ = shop(folder)
     how = OnError(3, "10ms", then="dead_letter", topic=f"{topic}-no-such")
-    form = map_in_read(work, schema=SCHEMA, per_key=True, on_error=how)
+    form = map_keys(work, SCHEMA, on_error=how)
     with pytest.raises(PySparkException, match="UNKNOWN_TOPIC"):
         stream.run(**form) if streaming else read(spark, kafka, topic, form).collect()
     assert attempts(folder) == {}

@@ -19,7 +19,7 @@ from documented import blocks
 from drivers import joining_job, stream_join_job
 from drivers.driver import Driver
 from drivers.fleet import Fleet
-from spark_coop_source import map_in_read
+from spark_coop_source import map_batches
 from streams import DEADLINE_S
 from topics import Kafka, Record
 
@@ -56,7 +56,7 @@ def fleet(kafka: Kafka, redis_url: str, payments: str, tmp_path: Path) -> Iterat
     made.job = Path(joining_job.__file__)
     function = joining_job.joining(made.topic, str(tmp_path / "store"))
     topics = f"{made.topic},{payments}"
-    made.options = {"subscribe": topics, "copartition": topics, **map_in_read(function, schema=joining_job.SCHEMA)}
+    made.options = {"subscribe": topics, "copartition": topics, **map_batches(function, joining_job.SCHEMA)}
     yield made
     made.end()
 
@@ -163,10 +163,7 @@ def test_a_join_inside_a_batch_equals_sparks_own(
     options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topics, "copartition": topics, "slots": "4"}
     function = joining_job.joining(orders, str(tmp_path))
     rows = (
-        spark.read.format("coop-kafka")
-        .options(**options, **map_in_read(function, schema=joining_job.SCHEMA))
-        .load()
-        .cache()
+        spark.read.format("coop-kafka").options(**options, **map_batches(function, joining_job.SCHEMA)).load().cache()
     )
     assert rows.rdd.getNumPartitions() == 4
     found = [(r.key, r.left, r.right) for r in rows.collect()]

@@ -15,20 +15,20 @@ from topics import Kafka, Record
 JOB = """
 import sys
 from pyspark.sql import SparkSession
-from spark_coop_source import OnError, map_in_read
+from spark_coop_source import OnError, map_keys
 
 
-def work(key, batch):
+def work(key, records):
     if key == b"bad":
         raise ValueError("no such order")
-    return batch.select(["key"])
+    return records.arrow.select(["key"])
 
 
 bootstrap, redis_url, topic, folder = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
 options = {"kafka.bootstrap.servers": bootstrap, "redis.url": redis_url, "subscribe": topic, "group": topic, "slots": 2}
 options |= {"startingOffsets": "earliest", "maxOffsetsPerTrigger": 20, "kafka.session.timeout.ms": 1}
-options |= map_in_read(work, schema="key binary", per_key=True, on_error=OnError(attempts=1, then="skip"))
+options |= map_keys(work, "key binary", on_error=OnError(attempts=1, then="skip"))
 rows = spark.readStream.format("coop-kafka").options(**options).load()
 writer = rows.writeStream.format("noop").option("checkpointLocation", folder)
 query = writer.trigger(availableNow=True).start()
@@ -58,7 +58,7 @@ def submit(kafka: Kafka, redis_url: str, tmp_path: Path) -> Submit:
         words = ["--master", "local[2]", "--driver-java-options", java, "--conf", "spark.ui.enabled=false"]
         words += ["--conf", "spark.ui.showConsoleProgress=false"]
         command: list[str | Path] = [Path(os.environ["SPARK_HOME"], "bin", "spark-submit"), *words, job]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("COOP_KAFKA_LOG")}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("COOP_LOG")}
         done = subprocess.run(
             [*command, kafka.bootstrap, redis_url, topic, str(tmp_path / topic)],
             env=environment | variables,
@@ -90,7 +90,7 @@ def test_without_a_configuration_stderr_has_only_warnings_in_their_form(submit: 
 
 @pytest.mark.long
 def test_at_info_each_batch_is_one_line_and_json_has_its_numbers(submit: Submit) -> None:
-    lines, batches_run = submit(COOP_KAFKA_LOG_LEVEL="INFO", COOP_KAFKA_LOG_FORMAT="json")
+    lines, batches_run = submit(COOP_LOG_LEVEL="INFO", COOP_LOG_FORMAT="json")
     found = [json.loads(line) for line in lines]
     assert {*found[0]} == {"ts", "level", "logger", "msg", "context"}
     batches = [line for line in found if line["logger"] == "coordinator.batches"]

@@ -9,7 +9,8 @@ from prometheus_client import CollectorRegistry
 from pyspark.sql import SparkSession
 
 from pages.metrics import PROGRESS
-from spark_coop_source import OnError, map_in_read
+from spark_coop_source import OnError, map_keys
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.metrics.listener import ProgressListener
 from spark_coop_source.metrics.prometheus import FAMILIES, PREFIX, ProgressMetrics
 from spark_coop_source.metrics.query_progress import QueryProgress, of_progress
@@ -52,14 +53,14 @@ def watcher(spark: SparkSession) -> Iterator[Watcher]:
 def test_every_field_of_a_query_is_explained_and_becomes_a_value_and_a_metric(
     kafka: Kafka, stream: Stream, watcher: Watcher
 ) -> None:
-    def work(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def work(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
         if key == b"key-7":
             raise ValueError("no such order")
-        return batch.select(["key"])
+        return batch.arrow.select(["key"])
 
     topic = stream.options["subscribe"]
     kafka.produce(topic, [Record(b"v", b"key-%d" % (i % 20)) for i in range(200)])
-    inside = map_in_read(work, schema="key binary", per_key=True, on_error=OnError(attempts=1, then="skip"))
+    inside = map_keys(work, "key binary", on_error=OnError(attempts=1, then="skip"))
     limits = {"filter.keys.deny": '["key-3"]', "maxOffsetsPerTrigger": "60"}
     rows = stream.spark.readStream.format("coop-kafka").options(**stream.options | inside | limits).load()
     writer = rows.writeStream.format("noop").option("checkpointLocation", str(stream.checkpoint)).queryName("to_lake")

@@ -18,7 +18,8 @@ from coordinator.redis.lane_lines import PARKED
 from coordinator.values.key_hash import cuts, hash_key
 from coordinator.values.ranges import HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
-from spark_coop_source import map_in_read
+from spark_coop_source import map_keys
+from spark_coop_source.function.rows import KeyRecords
 from streams import DEADLINE_S, Stream, keyed
 from topics import Kafka, Record
 
@@ -64,12 +65,12 @@ def test_offsets_behind_the_latest_are_those_of_sparks_own_source(
 def test_the_lane_of_a_slow_key_is_named_with_the_budget_and_the_cost_of_a_record(
     kafka: Kafka, stream: Stream, sources: Sources
 ) -> None:
-    def wait(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def wait(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
         time.sleep(0.1 * len(batch) if key == b"slow" else 0)
-        return batch.select(["key"])
+        return batch.arrow.select(["key"])
 
     kafka.produce(stream.options["subscribe"], [Record(b"v", SLOW if i % 5 == 0 else b"%d" % i) for i in range(180)])
-    inside = map_in_read(wait, schema="key binary", per_key=True)
+    inside = map_keys(wait, "key binary")
     limits = {"batch.time.budget": "400ms", "maxOffsetsPerTrigger": "90", "lanes": "4"}
     ours = [source["latestOffset"]["#"] for source in sources("coop-kafka", stream.options | inside | limits)]
     assert set(ours[0]["limited"].values()) == {"maxOffsetsPerTrigger"}, "nothing is known yet"

@@ -34,7 +34,7 @@ import os, sys, time
 import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from spark_coop_source import ProgressListener, error_of, map_in_read
+from spark_coop_source import ProgressListener, error_of, map_batches
 
 url, topic, group = sys.argv[1:]
 servers = {"kafka.bootstrap.servers": os.environ["COOP_KAFKA"], "subscribe": topic, "startingOffsets": "earliest"}
@@ -57,7 +57,7 @@ print("batch", client.read.format("coop-kafka").options(**servers).load().count(
 texts = ", ".join(f"`{{name}}` '{{value}}'" for name, value in servers.items())
 client.sql(f"CREATE TEMPORARY VIEW orders USING `coop-kafka` OPTIONS ({{texts}})")
 print("view", client.sql("SELECT count(*) FROM orders").first()[0])
-function = map_in_read(doubled, schema="twice long")
+function = map_batches(doubled, "twice long")
 started(client, "twice", in_group | function | {{"group": f"{{group}}-twice"}}, availableNow=True).awaitTermination()
 print("function", client.sql("SELECT sum(twice) FROM twice").first()[0])
 deadline = time.monotonic() + 60

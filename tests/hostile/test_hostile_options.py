@@ -474,24 +474,24 @@ CLIENTS = [
 ]
 
 FUNCTIONS = [
-    Row("a function without a schema", {"map.in.read": "json:loads"}, MISSING, "not map.in.read.schema", "set both"),
-    Row("a schema without a function", {"map.in.read.schema": "a long"}, MISSING, "but not map.in.read", "set both"),
-    bad("a schema of brackets", "map.in.read.schema", "{" * 100_000, "is not the json()", "columns like"),
-    bad("a schema of nothing", "map.in.read.schema", '{"type":"struct","fields":[]}', "has no field", "columns like"),
+    Row("a function without a schema", {"function": "json:loads"}, MISSING, "not function.schema", "set both"),
+    Row("a schema without a function", {"function.schema": "a long"}, MISSING, "but not function", "set both"),
+    bad("a schema of brackets", "function.schema", "{" * 100_000, "is not the json()", "columns like"),
+    bad("a schema of nothing", "function.schema", '{"type":"struct","fields":[]}', "has no field", "columns like"),
     Row(
         "keys at once without keys",
-        {"map.in.read": "json:loads", "map.in.read.schema": "a long", "map.in.read.concurrency": "2"},
-        *(CONFLICT, "concurrency is 2", "per_key=True"),
+        {"function": "json:loads", "function.schema": "a long", "function.concurrency": "2"},
+        *(CONFLICT, "function.concurrency is set, but the function takes batches", "map_records or map_keys"),
     ),
     Row(
         "failures of batches",
-        {"map.in.read": "builtins:len", "map.in.read.schema": "a long", "map.in.read.on.error": "{}"},
-        *(CONFLICT, "on_error needs per_key=True", "pass per_key=True"),
+        {"function": "builtins:len", "function.schema": "a long", "function.on.error": "{}"},
+        *(CONFLICT, "function.on.error is set, but the function takes batches", "map_records or map_keys"),
     ),
-    bad("a policy of brackets", "map.in.read.on.error", "[" * 100_000, "not JSON", "map_in_read"),
-    bad("a policy of lines", "map.in.read.on.error", '{"a\\nb":1}', r"unknown parameter 'a\nb'", "map_in_read"),
-    bad("ages of attempts", "map.in.read.on.error", '{"attempts":' + "9" * 10_000 + "}", "64 bits", "map_in_read"),
-    bad("a class named", "map.in.read.on.error", '{"retry_on":["os:system(1)"]}', "cannot be imported", "exception"),
+    bad("a policy of brackets", "function.on.error", "[" * 100_000, "not JSON", "map_records"),
+    bad("a policy of lines", "function.on.error", '{"a\\nb":1}', r"unknown parameter 'a\nb'", "map_records"),
+    bad("ages of attempts", "function.on.error", '{"attempts":' + "9" * 10_000 + "}", "64 bits", "map_records"),
+    bad("a class named", "function.on.error", '{"retry_on":["os:system(1)"]}', "cannot be imported", "exception"),
     bad("a column that is not there", "columns", f"key,{ESCAPE}", r"called '\x1b]0;owned\x07'", "some of key"),
     bad("a hundred thousand columns", "columns", ",".join(f"c{i}" for i in range(10**5)), "characters)", "some of key"),
     bad("a replay of some", "replay.acknowledged", "some", "'some'", "true or false"),
@@ -692,7 +692,8 @@ def refusal(row: Row) -> ConfigurationError:
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.case) for row in ROWS])
-def test_a_hostile_option_is_refused_by_name(row: Row) -> None:
+def test_a_hostile_option_is_refused_by_name(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COOP_REDIS", raising=False)
     error = refusal(row)
     assert error.name == row.name
     assert row.words in error.what

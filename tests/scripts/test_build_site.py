@@ -81,7 +81,7 @@ def test_every_page_is_two_clicks_away(site: str, built: Path) -> None:
 def test_the_python_page_has_every_public_class_and_function(site: str, built: Path) -> None:
     text = (built / "docs" / "python-api.html").read_text(encoding="utf-8")
     assert re.search(r"Commit .*offset", text), "docstrings are there"
-    for name in ("CommitApi", "OnError", "CoopKafkaDataSource", "map_in_read", "audit", "error_of"):
+    for name in ("CommitApi", "OnError", "CoopKafkaDataSource", "map_records", "audit", "error_of"):
         assert re.search(rf'<h[23] id="{name.lower()}"', text), name
 
 

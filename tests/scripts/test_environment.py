@@ -39,14 +39,14 @@ def program(folder: Path, name: str, text: str) -> Path:
 )
 def test_a_java_that_spark_cannot_use_is_refused(java: str, found: str, tmp_path: Path) -> None:
     program(tmp_path, "bin/java", java)
-    done = run("true", JAVA_HOME=str(tmp_path), COOP_KAFKA_ENVIRONMENT="")
+    done = run("true", JAVA_HOME=str(tmp_path), COOP_ENVIRONMENT="")
     assert done.returncode == 1
     assert f"coop-kafka needs Java 17 or 21: {tmp_path}/bin/java {found}" in done.stderr
     assert "JAVA_HOME" in done.stderr
 
 
 def test_a_missing_java_is_refused(tmp_path: Path) -> None:
-    done = run("true", JAVA_HOME=str(tmp_path), COOP_KAFKA_ENVIRONMENT="")
+    done = run("true", JAVA_HOME=str(tmp_path), COOP_ENVIRONMENT="")
     assert (done.returncode, f"{tmp_path}/bin/java does not run" in done.stderr) == (1, True)
 
 

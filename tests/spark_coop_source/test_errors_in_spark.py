@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from coordinator.errors import CoopKafkaError, FencedMemberError, MapInReadError, UnknownTopicError
+from coordinator.errors import CoopKafkaError, FencedMemberError, FunctionFailedError, UnknownTopicError
 from spark_coop_source.errors_in_spark import error_of
 
 KINDS: list[type[CoopKafkaError]] = [CoopKafkaError]
@@ -38,11 +38,11 @@ def test_an_error_without_a_remedy() -> None:
 
 
 def test_an_error_with_the_frames_of_a_function() -> None:
-    error = MapInReadError(
+    error = FunctionFailedError(
         "the function raised KeyError, called with a-0:\n\n  File 'job.py', line 7\nKeyError: 1\n", "mend it"
     )
     found = error_of(in_spark(error))
-    assert (type(found), found and found.remedy) == (MapInReadError, "mend it")
+    assert (type(found), found and found.remedy) == (FunctionFailedError, "mend it")
     assert "line 7\nKeyError: 1" in str(found)
 
 

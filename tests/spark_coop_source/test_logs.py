@@ -31,7 +31,7 @@ except KeyError:
 
 def logged(program: str, **variables: str) -> list[str]:
     """The lines of stderr of a process with these variables; it must write nothing on stdout."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COOP_KAFKA_LOG")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COOP_LOG")}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment | variables, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
@@ -39,7 +39,7 @@ def logged(program: str, **variables: str) -> list[str]:
 
 
 def test_a_line_has_its_time_its_level_and_its_logger_and_comes_once() -> None:
-    _, skipped, away, theirs = logged(PROGRAM, COOP_KAFKA_LOG_LEVEL="INFO")
+    _, skipped, away, theirs = logged(PROGRAM, COOP_LOG_LEVEL="INFO")
     assert theirs == "theirs", "other loggers are as the process has them"
     assert skipped[24:] == " WARNING spark_coop_source.fetch.fetch: skipped"
     assert away[24:] == " WARNING kafka.conn: away"
@@ -57,12 +57,12 @@ def test_a_line_has_its_time_its_level_and_its_logger_and_comes_once() -> None:
     ],
 )
 def test_the_level_is_that_of_the_environment(level: str, lines: list[str]) -> None:
-    *ours, _ = logged(PROGRAM, COOP_KAFKA_LOG_LEVEL=level)
+    *ours, _ = logged(PROGRAM, COOP_LOG_LEVEL=level)
     assert [line.split()[2].rstrip(":") for line in ours] == lines
 
 
 def test_json_is_in_the_form_of_sparks_structured_logs() -> None:
-    lines = logged(FAILING, COOP_KAFKA_LOG_LEVEL="INFO", COOP_KAFKA_LOG_FORMAT="json")
+    lines = logged(FAILING, COOP_LOG_LEVEL="INFO", COOP_LOG_FORMAT="json")
     batch, *_, failed = (json.loads(line) for line in lines if line != "theirs")
     assert batch.pop("ts")[23:] == "Z"
     expected = {"level": "INFO", "logger": "coordinator.batches", "msg": "3 records", "context": {"rows": "3"}}
@@ -76,9 +76,7 @@ def test_a_process_with_a_configuration_of_its_own_keeps_it() -> None:
     assert logged(PROGRAM + own + "logging.getLogger('redis').warning('later')")[-1] == "OWN later"
 
 
-@pytest.mark.parametrize(
-    ("variable", "allowed"), [("COOP_KAFKA_LOG_LEVEL", "DEBUG, INFO"), ("COOP_KAFKA_LOG_FORMAT", "text")]
-)
+@pytest.mark.parametrize(("variable", "allowed"), [("COOP_LOG_LEVEL", "DEBUG, INFO"), ("COOP_LOG_FORMAT", "text")])
 def test_a_value_that_there_is_not_is_named_with_those_that_there_are(variable: str, allowed: str) -> None:
     environment = os.environ | {variable: "loud"}
     done = subprocess.run(

@@ -71,22 +71,22 @@ def test_spark_finds_the_same_source() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_import_public_names_only(page: Path) -> None:
-    assert {*IMPORT.findall(page.read_text())} <= {"spark_coop_source"}
+    assert {*IMPORT.findall(page.read_text())} <= {"spark_coop_source", "spark_coop_source.testing"}
 
 
 TYPED = """
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from spark_coop_source import CommitApi, OffsetRange, OnError, TopicPartition, errors, map_in_read
+from spark_coop_source import CommitApi, KeyRecords, OffsetRange, OnError, TopicPartition, errors, map_batches, map_keys
 
 
-def enrich(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch | None:
-    return records
+def enrich(key: bytes | None, records: KeyRecords) -> pa.RecordBatch | None:
+    return records.arrow
 
 
 dead = OnError(attempts=5, then="park")
-options: dict[str, str] = map_in_read(enrich, schema="key binary", per_key=True, on_error=dead)
-map_in_read(enrich, schema=3)  # type: ignore[arg-type]  # an error only where types are known
+options: dict[str, str] = map_keys(enrich, "key binary", on_error=dead)
+map_batches(enrich, 3)  # type: ignore[arg-type]  # an error only where types are known
 try:
     with CommitApi.of_offset("redis://localhost:6379/0", "{}") as commits:
         commits.commit(TopicPartition("orders", 0), [OffsetRange(1, 2)])

@@ -62,11 +62,8 @@ class Through:
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         return self.log.ends_of_epochs(epochs)
 
-    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self.log.high_watermarks(partitions)
-
     def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self.high_watermarks(partitions)
+        return self.log.high_watermarks_now(partitions)
 
     def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
         return self.log.first_times(stretches)
@@ -107,8 +104,8 @@ class Lower(Through):
         found = self.log.bounds(partitions, beginnings)
         return {tp: b._replace(end=min(b.end, self.marks.get(tp, b.end))) for tp, b in found.items()}
 
-    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        found = self.log.high_watermarks(partitions)
+    def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        found = self.log.high_watermarks_now(partitions)
         return {tp: min(end, self.marks.get(tp, end)) for tp, end in found.items()}
 
 

@@ -1,6 +1,6 @@
 """Worlds with prepared answers: tests compare the requests of `turns`.
 
-    Script   the next answer to each call; answers that are errors are raised
+    Script   the next answer to each call; answers that are errors are raised, and a notice has failed
     ByKind   an answer for each kind of request
     Hands    a clock that only waiting moves
 
@@ -55,6 +55,8 @@ class Script:
     def answer(self, request: Request[Any], caller: Caller) -> Any:
         self.asked.append((request, caller))
         answer = self.answers.pop(0)
+        if isinstance(answer, Exception) and request.kind.notice:
+            return False
         if isinstance(answer, Exception):
             raise answer
         return answer

@@ -37,13 +37,13 @@ Choice = dict[tuple[str, int], str]
 Whole = Callable[[Sequence[TopicMembers]], Choice]
 """Assigns each partition to one member."""
 
-Chosen = Callable[[Sequence[str], int], list[Sequence[str]]]
+Choose = Callable[[Sequence[str], int], list[Sequence[str]]]
 """Of more members than partitions, the members of each partition."""
 
 _Ranges = dict[str, dict[TopicPartition, tuple[HashRange, ...]]]
 
 
-def _assigned(members: Sequence[Subscriber], partitions: Mapping[str, int], whole: Whole, chosen: Chosen) -> Assignment:
+def _assigned(members: Sequence[Subscriber], partitions: Mapping[str, int], whole: Whole, chosen: Choose) -> Assignment:
     """The assignment by these two choices."""
     sharing = frozenset(m.member for m in members if m.sharing)
     topics = _topics(members, partitions)

@@ -176,7 +176,7 @@ class Operator:
         policy, founding = policy_of(state.policy), state.meta["founding"]
         made = {
             tp: mirror.with_policy(
-                mirror.entry(offset, epoch, ids[tp.topic], extent=extents.get(tp)), policy.mirrored(tp.topic)
+                mirror.entry(offset, epoch, ids[tp.topic], extents.get(tp)), policy.mirrored(tp.topic)
             )
             for tp, offset in stable.items()
             if tp.topic in there and tp.partition in there[tp.topic].partitions

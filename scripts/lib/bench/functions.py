@@ -8,6 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_coop_source.function.rows import KeyRecords
+
 LETTERS = "key binary, size int, upper binary"
 WAITED = "key binary, records int"
 CLOCKED = "key binary, records int, began_ns long, ended_ns long"
@@ -55,16 +57,16 @@ def letters(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(columns, schema=_LETTERS)
 
 
-def wait(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+def wait(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """One key's records, one after another: for each a wait of as many microseconds as its value."""
-    for value in records.column("value").to_pylist():
+    for value in records.arrow.column("value").to_pylist():
         time.sleep(int(value) / 1_000_000)
     return pa.RecordBatch.from_arrays(
         [pa.array([key], pa.binary()), pa.array([len(records)], pa.int32())], schema=_WAITED
     )
 
 
-def wait_clocked(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+def wait_clocked(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """The same; returns its start and end, in nanoseconds since 1970."""
     began = time.time_ns()
     waited = wait(key, records)
@@ -72,64 +74,64 @@ def wait_clocked(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*waited.columns, *clock], schema=_CLOCKED)
 
 
-async def wait_async(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+async def wait_async(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """The same as a coroutine; returns also the number of threads of its process."""
     began = time.time_ns()
-    for value in records.column("value").to_pylist():
+    for value in records.arrow.column("value").to_pylist():
         await asyncio.sleep(int(value) / 1_000_000)
     return _counted(key, records, began)
 
 
-async def wait_as_coroutine(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+async def wait_as_coroutine(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """The work of `wait` as a coroutine."""
-    for value in records.column("value").to_pylist():
+    for value in records.arrow.column("value").to_pylist():
         await asyncio.sleep(int(value) / 1_000_000)
     return pa.RecordBatch.from_arrays(
         [pa.array([key], pa.binary()), pa.array([len(records)], pa.int32())], schema=_WAITED
     )
 
 
-async def fail_or_wait(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+async def fail_or_wait(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """The same, and an error for one key in a hundred."""
     if int((key or b"k1")[1:]) % 100 == 0:
         raise OSError("this customer is away")
     return await wait_as_coroutine(key, records)
 
 
-def wait_in_thread(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+def wait_in_thread(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """The same in a thread."""
     began = time.time_ns()
-    for value in records.column("value").to_pylist():
+    for value in records.arrow.column("value").to_pylist():
         time.sleep(int(value) / 1_000_000)
     return _counted(key, records, began)
 
 
-def _counted(key: bytes | None, records: pa.RecordBatch, began: int) -> pa.RecordBatch:
+def _counted(key: bytes | None, records: KeyRecords, began: int) -> pa.RecordBatch:
     """The row of a call. Threads are counted now and then: that takes a millisecond."""
-    counts = records.column("offset")[0].as_py() % 50 == 0
+    counts = records.arrow.column("offset")[0].as_py() % 50 == 0
     threads = len([*Path("/proc/self/task").iterdir()]) if counts else 0
     row = key, len(records), began, time.time_ns(), threads
     columns = [pa.array([value], field.type) for value, field in zip(row, _COUNTED, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=_COUNTED)
 
 
-def wait_and_return_time(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+def wait_and_return_time(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """The same; returns the time that it should wait."""
-    waits = [int(value) for value in records.column("value").to_pylist()]
+    waits = [int(value) for value in records.arrow.column("value").to_pylist()]
     time.sleep(sum(waits) / 1_000_000)
     return pa.RecordBatch.from_arrays(
         [pa.array([key], pa.binary()), pa.array([sum(waits)], pa.int64())], schema=_WORKED
     )
 
 
-def wait_4_ms(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+def wait_4_ms(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """One key's records unchanged, each after 4 ms."""
     time.sleep(0.004 * len(records))
-    return records.select(["partition", "offset", "key", "value"])
+    return records.arrow.select(["partition", "offset", "key", "value"])
 
 
-def wait_and_pass(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+def wait_and_pass(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """One key's records unchanged, each after 15 ms; a record with the value `HANG` never ends."""
-    for value in records.column("value").to_pylist():
+    for value in records.arrow.column("value").to_pylist():
         time.sleep(1_000_000 if value == HANG else 0.015)
-    return records.select(["partition", "offset", "key", "value"])
+    return records.arrow.select(["partition", "offset", "key", "value"])

@@ -16,7 +16,7 @@ from bench.functions import WAITED, spin_all, wait, wait_all
 from bench.shapes import Shape
 from bench.streaming import our_stream, their_stream
 from bench.world import World
-from spark_coop_source import map_in_read
+from spark_coop_source import map_batches, map_keys
 
 _POLL_S = 0.2
 
@@ -39,7 +39,7 @@ class Done:
 
 def inside(world: World, topic: str, **options: str) -> DataFrame:
     """The work in `read`, by key, so that its cost is known exactly."""
-    given = our_stream(world, topic, **map_in_read(wait, schema=WAITED, per_key=True), **options)
+    given = our_stream(world, topic, **map_keys(wait, WAITED), **options)
     return world.spark.readStream.format("coop-kafka").options(**given).load()
 
 
@@ -51,7 +51,7 @@ def behind(world: World, topic: str, **options: str) -> DataFrame:
 
 def spinning_inside(world: World, topic: str, **options: str) -> DataFrame:
     """Work that needs a core, in `read`."""
-    given = our_stream(world, topic, **map_in_read(spin_all, schema=WAITED), **options)
+    given = our_stream(world, topic, **map_batches(spin_all, WAITED), **options)
     return world.spark.readStream.format("coop-kafka").options(**given).load()
 
 

@@ -48,11 +48,6 @@ FAULTS = (
         _SILENT,
     ),
     Fault(
-        "a start waits for the high watermark of a silent leader",
-        (Edit("coordinator/member/requests.py", "call(Kafka.high_watermarks_now, ", "call(Kafka.high_watermarks, "),),
-        _SILENT,
-    ),
-    Fault(
         "a start asks silent leaders for the beginnings of logs that have positions",
         (
             Edit(

@@ -268,7 +268,7 @@ FAULTS = (
     ),
     Fault(
         "a filtered record is a gap between acknowledgements",
-        (Edit("spark_coop_source/task/readings.py", "chunk, rows, hashes, kept)", "chunk, rows, hashes)"),),
+        (Edit(_ACKNOWLEDGING, "kept[near] & (area", "(area"),),
         _ROWS,
     ),
     Fault(

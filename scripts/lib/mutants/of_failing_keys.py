@@ -53,8 +53,8 @@ FAULTS = (
         (
             Edit(
                 _SERVICE,
-                "self._seal(digest, ended.whole, ended.all_failures.failing)",
-                "self._seal(digest, ended.whole, ())",
+                "self._seal(Seal(digest, ended.whole, ended.all_failures.failing))",
+                "self._seal(Seal(digest, ended.whole, ()))",
             ),
         ),
         ("tests/coordinator/member/test_service.py",),
@@ -115,8 +115,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/poison.py",
-                "look_again(replace(_struck(state, seen), turn=replace(state.turn, acquired=False)))",
-                "replace(_struck(state, seen), turn=replace(state.turn, acquired=False))",
+                "look_again(replace(state, turn=replace(state.turn, acquired=False)))",
+                "replace(state, turn=replace(state.turn, acquired=False))",
             ),
         ),
         ("tests/coordinator/member/test_poison.py",),

@@ -46,15 +46,15 @@ FAULTS = (
         (
             Edit(
                 _READINGS,
-                "        if self._filter.drops:\n            kept = self._filter.kept(chunk, hashes)[rows]\n",
-                "        if False:\n            kept = self._filter.kept(chunk, hashes)[rows]\n",
+                "        chosen = self._filter.chosen(of, rows)\n",
+                "        chosen = Chosen(of, np.ones(len(chunk), np.bool_), rows, 0)\n",
             ),
         ),
         _READ,
     ),
     Fault(
         "records that a publisher drops are not counted",
-        (Edit(_READINGS, "        self.filtered[tp] += dropped\n", ""),),
+        (Edit(_READINGS, "        self.filtered[tp] += chosen.dropped\n        return", "        return"),),
         _READ,
     ),
     Fault(

@@ -3,7 +3,9 @@
 from mutants.fault import Edit, Fault
 
 _FOLDER = "spark_coop_source/function/"
-_WORK, _DECISIONS, _ATTEMPTS = (f"{_FOLDER}{name}.py" for name in ("keyed_work", "decisions", "attempts"))
+_WORK, _DECISIONS, _ATTEMPTS, _CALL = (
+    f"{_FOLDER}{name}.py" for name in ("keyed_work", "decisions", "attempts", "call")
+)
 _TESTS = ("tests/spark_coop_source/function/test_decisions.py", "tests/spark_coop_source/function/test_attempts.py")
 
 
@@ -12,6 +14,36 @@ def _fault(name: str, path: str, old: str, new: str) -> Fault:
 
 
 FAULTS = (
+    _fault(
+        "records before the one that fails are called again",
+        _ATTEMPTS,
+        "            at += answer.before\n",
+        "",
+    ),
+    _fault(
+        "rows of the records before the one that fails are lost",
+        _CALL,
+        "raise EndsAt(len(done), self._joined(done, batch), error) from None",
+        "raise EndsAt(len(done), None, error) from None",
+    ),
+    _fault(
+        "a slow key is called on when the time of the task is over",
+        _CALL,
+        "        if done and self._over():\n",
+        "        if done and self._over() and len(done) > 500:\n",
+    ),
+    _fault(
+        "a task whose time is over reads not even one record of a key",
+        _CALL,
+        "        if done and self._over():\n",
+        "        if self._over():\n",
+    ),
+    _fault(
+        "the record that the function names is the next one",
+        _CALL,
+        "raise EndsAt(number, before, failed.error) from None",
+        "raise EndsAt(number + 1, before, failed.error) from None",
+    ),
     _fault(
         "a key that was deferred is called again",
         _WORK,

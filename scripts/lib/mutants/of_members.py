@@ -397,7 +397,7 @@ FAULTS = (
             Edit("coordinator/member/owning.py", "    if released:\n", "    if False:\n"),
             Edit(
                 "coordinator/member/owning.py",
-                "released = seen.of(Release(surplus)) if surplus else 0",
+                "released = seen.done(Release(surplus)) if surplus else 0",
                 "released = 0",
             ),
         ),
@@ -413,7 +413,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/planning.py",
-                "if seen.of(Finish(targets, call.setup.pinned)):",
+                "if seen.done(Finish(targets, call.setup.pinned)):",
                 "if True:",
             ),
         ),

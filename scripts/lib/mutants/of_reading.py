@@ -89,7 +89,7 @@ FAULTS = (
     ),
     Fault(
         "the last hash of a lane is left out",
-        (Edit(_LANES, "(hashes <= s.hashes.hi)", "(hashes < s.hashes.hi)"),),
+        (Edit(_LANES, "(of.hashes <= s.hashes.hi)", "(of.hashes < s.hashes.hi)"),),
         _READ,
     ),
     Fault(

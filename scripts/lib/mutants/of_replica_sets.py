@@ -39,7 +39,7 @@ FAULTS = (
     ),
     Fault(
         "a member that moves does not commit",
-        (Edit(_SERVICE, "steps.index(committing.commit) + 1", "steps.index(committing.learn) + 1"),),
+        (Edit(_SERVICE, "(*COMMIT, settled)", "(*ALIVE, settled)"),),
         _STORE,
     ),
 )

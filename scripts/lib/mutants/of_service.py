@@ -20,6 +20,17 @@ def _commits_early(path: str, before: str, offset: str) -> tuple[Edit, Edit]:
 
 FAULTS = (
     Fault(
+        "a write that Redis has refused counts as done",
+        (
+            Edit(
+                "coordinator/member/turns.py",
+                "self.become(replace(before, life=refused(before.life.answered(kind), verdict)))",
+                "self.become(replace(self.state, life=refused(self.state.life.answered(kind), verdict)))",
+            ),
+        ),
+        ("tests/coordinator/member/test_turns.py",),
+    ),
+    Fault(
         "a batch is committed when it is authorised, before the sink has it",
         _commits_early(
             "coordinator/member/authorizing.py",
@@ -41,14 +52,12 @@ FAULTS = (
         "stopping commits the batch that runs",
         (
             Edit(
-                "coordinator/member/service.py",
-                "        unconfirmed = self.state.evidence.unconfirmed_ranges\n",
-                "        unconfirmed = self.state.evidence.unconfirmed_ranges\n"
-                "        if self.state.evidence.known.member:\n"
-                "            from coordinator.member.requests import Commit\n"
-                "            from coordinator.progress.ownership import completed\n"
-                "            known = self.state.evidence.known\n"
-                '            self._once(Commit(known, completed(known), ""), "commit")\n',
+                "coordinator/member/leaving.py",
+                "    unconfirmed, owned = ",
+                "    if (known := state.evidence.known).member:\n"
+                "        from coordinator.progress.ownership import completed\n"
+                '        seen.done(LastCommit(known, completed(known), ""))\n'
+                "    unconfirmed, owned = ",
             ),
         ),
         schedules=200,
@@ -57,9 +66,9 @@ FAULTS = (
         "a leave names only partitions whose logs were looked at",
         (
             Edit(
-                "coordinator/member/service.py",
-                "{*self.state.log.partitions, *unconfirmed}",
-                "{*self.state.log.bounds, *unconfirmed}",
+                "coordinator/member/leaving.py",
+                "{*state.log.partitions, *unconfirmed}",
+                "{*state.log.bounds, *unconfirmed}",
             ),
         ),
         ("tests/coordinator/member/test_service.py",),
@@ -69,7 +78,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/authorizing.py",
-                "    answer = seen.of(Authorize(batch.end, replayed=replayed, as_planned=as_planned))\n",
+                "    answer = seen.done(Authorize(batch.end, replayed=replayed, as_planned=as_planned))\n",
                 "    from coordinator.progress.ownership import lane_ranges\n"
                 "    from coordinator.redis.replies import Authorized\n"
                 "    answer = Authorized({tp: lane_ranges(rows) for tp, rows in batch.end.rows.items()})\n",
@@ -232,7 +241,7 @@ FAULTS = (
     ),
     Fault(
         "a forgotten topic stays in the mirror",
-        (Edit("coordinator/member/forgetting.py", "if forgotten and", "if not forgotten and"),),
+        (Edit("coordinator/member/owning.py", "if forgotten and", "if not forgotten and"),),
         ("tests/coordinator/member/test_forgetting.py",),
     ),
     Fault(

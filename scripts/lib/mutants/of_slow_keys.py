@@ -133,8 +133,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/poison.py",
-                "if given_up := left_out(batch.granted, readable):",
-                "if given_up := {}:",
+                "given_up = left_out(batch.granted, readable)",
+                "given_up = left_out({}, {})",
             ),
         ),
         _OF_POISON,

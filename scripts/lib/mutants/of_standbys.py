@@ -82,7 +82,7 @@ FAULTS = (
     ),
     Fault(
         "a member that was drained stays a standby in its own eyes",
-        (Edit("coordinator/member/standby.py", "not role and not settings.standby", "False"),),
+        (Edit("coordinator/member/assigning.py", "not role and not settings.standby", "False"),),
         ("tests/coordinator/member/test_standby.py",),
     ),
 )

@@ -46,7 +46,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "form with key ranges pins the member to them: see docs/getting-started.md."),
         "include_headers": Meaning(_BOTH, "Whether rows have the column `headers`."),
         "named_columns": Meaning(_BOTH,
-            "The columns of a row. Other columns are not built, and cost nothing. Not with `map.in.read`. Not with "
+            "The columns of a row. Other columns are not built, and cost nothing. Not with `function`. Not with "
             "`includeHeaders`: name `headers` here instead. `acknowledgement` needs a stream with a group: see "
             "[commit-api.md](commit-api.md).", default="all but `headers` and `acknowledgement`"),
     },
@@ -68,7 +68,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
         "push_filters": Meaning(_BATCH,
             "Whether `spark.read` reads only what Spark's own filters on partition, offset, key and timestamp leave. "
             "Needs `spark.sql.python.filterPushdown.enabled=true`, else Spark fails with DATA_SOURCE_PUSHDOWN_DISABLED."
-            " Not with `map.in.read`. See [filters](reading.md#sparks-own-filters)."),
+            " Not with `function`. See [filters](reading.md#sparks-own-filters)."),
     },
     Section.START: {
         "starting_timestamp": Meaning(_BOTH,
@@ -108,7 +108,8 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "The group whose members share the topics, the same as `kafka.group.id`. Required for a stream that is not "
             "standalone. A batch ignores it."),
         "redis_url": Meaning(_STREAM,
-            "The Redis or Valkey with the group's state. Required with `group`. A batch ignores it."),
+            "The Redis or Valkey with the group's state. A batch ignores it.",
+            default="`COOP_REDIS` in the environment of the driver; required with `group`"),
         "slots": Meaning(_BOTH,
             "The number of Spark tasks that this application runs at once.",
             default="the cores that the driver may use"),
@@ -236,16 +237,19 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
         "function": Meaning(_BOTH,
             "A function from Arrow batches to Arrow batches that tasks run on their records: pickled, or "
             "`module:function` as executors can import it. Its output is the query's rows. See "
-            "[map-in-read.md](map-in-read.md)."),
-        "function_output": Meaning(_BOTH, "The columns of the function's output. Required with `map.in.read`."),
-        "per_key": Meaning(_BOTH,
-            "true: each call gets one key and some of its records. false: one call gets an iterator of all batches."),
+            "[functions.md](functions.md)."),
+        "function_output": Meaning(_BOTH, "The columns of the function's output. Required with `function`."),
+        "takes": Meaning(_BOTH,
+            "What a call gets: a record, a key and some of its records, or all batches as an iterator."),
+        "timeout_ms": Meaning(_BOTH,
+            "The longest call of a coroutine function. A longer call is cancelled, and has failed.",
+            default="no limit"),
         "concurrency": Meaning(_BOTH,
             "The most keys that a task works on at once, each key in order: in threads, at most 1,024, or with `async "
-            "def` as coroutines of one event loop. Above 1 only with `map.in.read.per.key`."),
+            "def` as coroutines of one event loop. Above 1 only with `function.takes` records or keys."),
         "function_on_error": Meaning(_BOTH,
             "What follows if the function fails on a record: attempts, back-off, and then `fail`, `park`, `dead_letter`"
-            " or `skip`. Only with `map.in.read.per.key`. See [failing-records.md](failing-records.md).",
+            " or `skip`. Only with `function.takes` records or keys. See [failing-records.md](failing-records.md).",
             default="the query fails"),
     },
 }

@@ -19,7 +19,7 @@ case, with dots between words, such as `batch.time.budget`. Case, dots and under
 option: `batchTimeBudget` and `.options(batch_time_budget="10s")` are the same. Names that begin with `kafka.` keep
 their dots.
 An unknown option is an error, which names the nearest option.
-A value has at most 1,000,000 characters, unless its row names another limit; `map.in.read` has no limit.
+A value has at most 1,000,000 characters, unless its row names another limit; `function` has no limit.
 An option without effect logs one WARN line when the query starts.
 [parity.md](parity.md) compares the options with those of Spark's Kafka source.
 """

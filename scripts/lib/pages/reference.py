@@ -57,7 +57,7 @@ _FAMILIES: tuple[tuple[str, Kind, str], ...] = (
     (
         "Function inside the read",
         errors.FunctionError,
-        "See [map-in-read.md](map-in-read.md#when-it-fails) and [failing-records.md](failing-records.md).",
+        "See [functions.md](functions.md#when-it-fails) and [failing-records.md](failing-records.md).",
     ),
     ("Output of the command", errors.OutputError, "The exit code is 1."),
     ("Audits", errors.SinkError, "See [audit.md](audit.md). The exit code is 1."),

@@ -227,14 +227,10 @@ class SimulatedLog:
         self._turn()
         return self._kafka.ends_of_epochs(epochs)
 
-    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The end of each log."""
-        self._turn()
-        return {tp: self._kafka.end(tp) for tp in partitions}
-
     def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The same of the partitions whose leader answers."""
-        found = self.high_watermarks(partitions)
+        """The ends of the logs whose leader answers."""
+        self._turn()
+        found = {tp: self._kafka.end(tp) for tp in partitions}
         return {tp: end for tp, end in found.items() if not self._kafka.brokers.silent(tp, self._kafka.now_ms())}
 
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

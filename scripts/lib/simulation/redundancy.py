@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from coordinator.assignment.replica_sets import names
 from coordinator.assignment.settings import GroupSettings
+from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import TextRedis
 from simulation.checkpoint import Checkpoint
@@ -74,9 +75,9 @@ class _Session:
         self.tasks, self.settle = driver.service.tasks, driver.service.settle
 
     @property
-    def member(self) -> str:
-        """Its member id."""
-        return self._driver.member
+    def query(self) -> Service:
+        """The member of the set."""
+        return self._driver.service
 
     def initial(self) -> StreamOffset:
         """First positions exist when it returns."""

@@ -80,11 +80,13 @@ def test_the_error_shows_the_beginning_of_the_text_only() -> None:
     ("fields", "expected"),
     [
         pytest.param(
-            fields_of(frozenset({"b", "a"}), 4),
+            fields_of(frozenset({"b", "a"}), 4, (), sharing=True),
             (4, frozenset({"a", "b"})),
             id="a member's own text is parsed",
         ),
-        pytest.param(fields_of(frozenset(), 1), (1, frozenset()), id="a pattern that matches nothing yet"),
+        pytest.param(
+            fields_of(frozenset(), 1, (), sharing=True), (1, frozenset()), id="a pattern that matches nothing yet"
+        ),
     ],
 )
 def test_subscriber(fields: dict[str, str], expected: tuple[int, frozenset[str]]) -> None:

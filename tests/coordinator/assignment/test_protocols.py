@@ -60,7 +60,7 @@ def test_the_reason_names_the_members_that_exclude_an_assignor() -> None:
 
 def test_the_order_of_joining_is_time_then_name() -> None:
     def member(name: str, joined_at: str) -> object:
-        return subscriber(name, fields_of(frozenset(), 1, [V0]) | {"joined_at": joined_at})
+        return subscriber(name, fields_of(frozenset(), 1, [V0], sharing=True) | {"joined_at": joined_at})
 
     assert list(seniority([member("b", "10"), member("c", "9"), member("a", "10")])) == ["c", "a", "b"]  # type: ignore[list-item]
 
@@ -77,12 +77,14 @@ def test_damaged_preferences_are_a_named_error(text: str) -> None:
 
 def test_a_damaged_time_of_joining_names_the_member() -> None:
     with pytest.raises(StateFormatError, match="member m-1 joined at"):
-        seniority([subscriber("m-1", fields_of(frozenset(), 1, [V0]) | {"joined_at": "soon"})])
+        seniority([subscriber("m-1", fields_of(frozenset(), 1, [V0], sharing=True) | {"joined_at": "soon"})])
 
 
 @pytest.mark.parametrize("name", ["capacity", "joined_at", "protocols"])
 def test_a_member_without_a_field_that_each_member_writes_is_a_named_error(name: str) -> None:
-    fields = {k: v for k, v in (fields_of(frozenset(), 1, [V0]) | {"joined_at": "10"}).items() if k != name}
+    fields = {
+        k: v for k, v in (fields_of(frozenset(), 1, [V0], sharing=True) | {"joined_at": "10"}).items() if k != name
+    }
     with pytest.raises(StateFormatError, match="member m-1"):
         seniority([subscriber("m-1", fields)])
 

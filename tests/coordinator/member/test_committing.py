@@ -281,7 +281,6 @@ def test_refused_lane_that_was_read__claim() -> None:
         state,
         call(START),
         (REQUEST, Moved(REFUSED, exactly=False)),
-        (Claim(START, {TP: (Fact(LEFT, 20),)}), None),
     )
     then = done(
         evidence=Evidence(START, owned()),
@@ -289,7 +288,7 @@ def test_refused_lane_that_was_read__claim() -> None:
         losses=Losses(completed=replace(START, lanes={TP: ()})),
         mirrored=Mirrored(behind=True),
     )
-    assert decision == Decision(then)
+    assert decision == Decision(then, (Claim(START, {TP: (Fact(LEFT, 20),)}),))
 
 
 def test_refused_lane_that_another_life_read__claim_nothing() -> None:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 
 import pytest
+from coordinator.member.event_time import keep_lead
 
 from coordinator.assignment.settings import GroupSettings
 from coordinator.member.decision import NotSeen, Seen
-from coordinator.member.event_time import keep_lead
 from coordinator.member.limits import Limits
 from coordinator.member.requests import ReadFirstTimes, ResolveOffsets
 from coordinator.member.standalone import Standalone

@@ -110,7 +110,7 @@ def test_a_new_group_beside_offsets_of_a_plain_consumer__begin_at_these() -> Non
 
 def test_a_mirror_without_a_group_in_redis__a_loss_and_never_a_new_group() -> None:
     decision = decided(
-        first_positions, NEW, call(), (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")}), (ReadStatus(), None)
+        first_positions, NEW, call(), (ReadGroupOffsets(), {TP: entry(42, 0, "id-1", None)}), (ReadStatus(), None)
     )
     assert decision == Decision(
         joined(life=replace(FRESH, verdict=like(Absent, "Redis holds nothing of this group"))), (), LookAgain()
@@ -128,7 +128,7 @@ def test_a_mirror_of_a_later_reset_than_redis_knows__a_loss() -> None:
         first_positions,
         NEW,
         call(),
-        (ReadGroupOffsets(), {TP: entry(42, 2, "id-1")}),
+        (ReadGroupOffsets(), {TP: entry(42, 2, "id-1", None)}),
         (ReadStatus(), status(reset=1)),
     )
     lost = like(Lost, "Kafka's own group knows of a reset that Redis does not")
@@ -137,7 +137,7 @@ def test_a_mirror_of_a_later_reset_than_redis_knows__a_loss() -> None:
 
 def test_a_mirror_of_another_topic_id__is_no_new_group_and_no_proof() -> None:
     state = joined(life=FRESH, log=replace(LOG, topics={"orders": RECREATED}))
-    old = (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")})
+    old = (ReadGroupOffsets(), {TP: entry(42, 0, "id-1", None)})
     refused = fails(StateLostError, "another topic 'orders' (topic id id-1, here id-2)")
     assert decided(first_positions, state, call(), old, (ReadStatus(), None)) == Decision(state, (), refused)
 
@@ -147,7 +147,7 @@ def test_all_partitions_have_positions_and_a_mirror__change_nothing() -> None:
         first_positions,
         NEW,
         call(),
-        (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")}),
+        (ReadGroupOffsets(), {TP: entry(42, 0, "id-1", None)}),
         (ReadStatus(), status()),
         (ReadStable(("orders",)), {TP: 42}),
     )
@@ -249,7 +249,7 @@ def test_a_query_without_a_checkpoint_in_a_group_with_positions__say_where_it_re
         first_positions,
         state,
         call(starting_option=option),
-        (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")}),
+        (ReadGroupOffsets(), {TP: entry(42, 0, "id-1", None)}),
         (ReadStatus(), status()),
         (ReadStable(("orders",)), {TP: 42}),
     )

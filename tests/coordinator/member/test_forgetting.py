@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.member.decision import Call, Decision, Seen
 from coordinator.member.first_positions import place
-from coordinator.member.forgetting import forget_topics
+from coordinator.member.owning import forget_topics
 from coordinator.member.requests import (
     CreatePositions,
     DeleteMirror,
@@ -51,8 +51,8 @@ def test_another_topic_and_ten_seconds__ask(forgot_ms: int | None) -> None:
 
 def test_redis_has_forgotten_it__delete_its_mirror() -> None:
     state = group_of("orders", "payments")
-    decision = decided(forget_topics, state, call(), (ASK, (OTHER,)), (DeleteMirror((OTHER,)), None))
-    assert decision == Decision(group_of("orders", "payments", forgot_ms=NOW))
+    decision = decided(forget_topics, state, call(), (ASK, (OTHER,)))
+    assert decision == Decision(group_of("orders", "payments", forgot_ms=NOW), (DeleteMirror((OTHER,)),))
 
 
 def test_plain_consumers_live_in_kafkas_group__leave_their_offsets() -> None:

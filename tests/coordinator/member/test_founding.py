@@ -25,7 +25,7 @@ NEW = joined(life=FRESH, log=LogView({"orders": ORDERS}, (TP,), 100_000))
 
 def mirror(**foundings: str) -> dict[TopicPartition, tuple[int, str]]:
     names = {"p0": TP, "p1": TP1}
-    return {names[n]: with_founding(entry(42, 0, "id-1"), f) for n, f in foundings.items()}
+    return {names[n]: with_founding(entry(42, 0, "id-1", None), f) for n, f in foundings.items()}
 
 
 def test_replaced__the_query_ends_and_is_told_both_foundings() -> None:

@@ -109,14 +109,9 @@ ASSERTED = replace(LIFE, asserted_at=LIFE.nonce)
 
 
 def test_recovering__assert_once_and_wait() -> None:
-    known = Evidence(end_of(10, 20))
-    decision = decided(
-        life.assert_positions,
-        refused(Recovering(), evidence=known),
-        call(),
-        (Claim(end_of(10, 20), {TP: (Fact(WHOLE, 10),)}), None),
-    )
-    assert decision == Decision(joined(life=ASSERTED, evidence=known), (RECOVERS,), LookAgain(200))
+    known, claim = Evidence(end_of(10, 20)), Claim(end_of(10, 20), {TP: (Fact(WHOLE, 10),)})
+    decision = decided(life.assert_positions, refused(Recovering(), evidence=known), call())
+    assert decision == Decision(joined(life=ASSERTED, evidence=known), (claim, RECOVERS), LookAgain(200))
 
 
 def test_recovering_with_nothing_to_assert__wait() -> None:
@@ -133,14 +128,14 @@ def test_recovering_still__wait_without_another_assertion() -> None:
 def test_recovering_again_at_another_nonce__assert_again() -> None:
     known, before = Evidence(end_of(10, 20)), replace(LIFE, asserted_at="n-0")
     decision = decided(life.assert_positions, refused(Recovering(), before, evidence=known), call())
-    assert decision.effects == (Claim(end_of(10, 20), {TP: (Fact(WHOLE, 10),)}),)
+    assert decision.effects == (Claim(end_of(10, 20), {TP: (Fact(WHOLE, 10),)}), RECOVERS)
 
 
 def test_recovering_before_this_life_has_joined__assert_too() -> None:
     """The join waits for the end of the recovery, and the checkpoint of an earlier life proves positions."""
     known, new = Evidence(end_of(10, 20)), replace(LIFE, nonce="", nonce_before="")
     decision = decided(life.assert_positions, refused(Recovering(), new, evidence=known), call())
-    assert decision.effects == (Claim(end_of(10, 20), {TP: (Fact(WHOLE, 10),)}),)
+    assert decision.effects == (Claim(end_of(10, 20), {TP: (Fact(WHOLE, 10),)}), RECOVERS)
     waiting = refused(Recovering(), replace(new, asserted_at=""), evidence=known)
     assert decided(life.assert_positions, waiting, call()).effects == ()
 

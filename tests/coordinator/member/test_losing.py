@@ -73,7 +73,7 @@ def bounds(beginning: int, end: int, epoch: int = -1, **changes: Any) -> State:
 
 
 def test_nothing_is_lost__store_the_log_ends() -> None:
-    assert decided(settle_losses, owns(), call(), (ENDS, None)) == Decision(settled(owns()))
+    assert decided(settle_losses, owns(), call()) == Decision(settled(owns()), (ENDS,))
 
 
 def test_nothing_has_changed__check_nothing() -> None:
@@ -103,8 +103,7 @@ def test_the_same_log_ends_as_stored_before__are_not_stored_again() -> None:
 @pytest.mark.parametrize("state", [settled(owns()), owns()], ids=["nothing has changed", "the assignment is new"])
 def test_the_same_log_ends_are_old__store_them_again(state: State) -> None:
     state = replace(state, shown=Shown(ends=(NONCE, ENDS), ends_ms=NOW - ENDS_MS))
-    assert decided(settle_losses, state, call()) == asks(state, ENDS)
-    assert decided(settle_losses, state, call(), (ENDS, None)) == Decision(settled(owns()))
+    assert decided(settle_losses, state, call()) == Decision(settled(owns()), (ENDS,))
 
 
 def test_the_same_log_ends_are_almost_old__store_nothing() -> None:
@@ -114,7 +113,7 @@ def test_the_same_log_ends_are_almost_old__store_nothing() -> None:
 
 def test_the_log_ends_were_stored_at_another_nonce__store_them_again() -> None:
     state = owns(shown=Shown(ends=("n-0", ENDS)))
-    assert decided(settle_losses, state, call()) == asks(state, ENDS)
+    assert decided(settle_losses, state, call()) == Decision(settled(owns()), (ENDS,))
 
 
 def test_a_partition_without_log_ends__look_again() -> None:
@@ -176,28 +175,28 @@ def test_a_transaction_is_open_below_the_position__nothing_is_lost() -> None:
     """The isolation level was read_uncommitted before: the end is the last stable offset now, and the log goes on."""
     state, report = bounds(0, 9), ReportEnds({TP: 12}, {})
     then = replace(state, log=replace(state.log, reached={TP: 12}))
-    decision = decided(settle_losses, state, ACCEPT, (MARK, {TP: 12}), (report, None))
-    assert decision == Decision(settled(then, report))
+    decision = decided(settle_losses, state, ACCEPT, (MARK, {TP: 12}))
+    assert decision == Decision(settled(then, report), (report,))
     assert ends_of(decision.state) == {TP: 9}
 
 
 @pytest.mark.parametrize("accepts", [call(), ACCEPT])
 def test_the_log_ends_before_a_position__leave_it_alone_and_look_again(accepts: Call) -> None:
     """As after an election: the new leader does not know yet how far its log is replicated."""
-    decision = decided(settle_losses, bounds(0, 9), accepts, (MARK, {TP: 9}), (ReportEnds({}, {}), None))
+    decision = decided(settle_losses, bounds(0, 9), accepts, (MARK, {TP: 9}))
     assert (decision.state.log, decision.outcome) == (low().log, Next())
     assert ends_of(decision.state) == {TP: 0}
-    again = decided(settle_losses, low(NOW - LOW_MS + 1), accepts, (MARK, {TP: 9}), (ReportEnds({}, {}), None))
+    again = decided(settle_losses, low(NOW - LOW_MS + 1), accepts, (MARK, {TP: 9}))
     assert again.state.log == low(NOW - LOW_MS + 1).log
 
 
 def test_an_earlier_end_was_larger__targets_stay() -> None:
     """Position 10 is in the log. Only records above it seem to be gone."""
     state = joined(log=replace(LOG, bounds={TP: Bounds(0, 90)}), owning=owning(held(10)), pace=Pace(targets={TP: 100}))
-    state = decided(settle_losses, state, call(), (MARK, {TP: 90}), (ReportEnds({}, {}), None)).state
+    state = decided(settle_losses, state, call(), (MARK, {TP: 90})).state
     assert (ends_of(state), decided(adopt_targets, state, call()).state.pace.targets) == ({TP: 0}, {TP: 100})
     late = NOW + LOW_MS
-    state = decided(settle_losses, state, call(), (MARK, {TP: 90}), (ReportEnds({TP: 90}, {}), None), now_ms=late).state
+    state = decided(settle_losses, state, call(), (MARK, {TP: 90}), now_ms=late).state
     assert (ends_of(state), decided(adopt_targets, state, call()).state.pace.targets) == ({TP: 90}, {TP: 90})
     assert state.log.reached == {TP: 90}, "an end that stays is the end"
 
@@ -205,21 +204,20 @@ def test_an_earlier_end_was_larger__targets_stay() -> None:
 def test_the_other_partitions_go_on() -> None:
     log = replace(GROWN_LOG, bounds={TP: Bounds(0, 9, 4), TP1: Bounds(0, 60, 2)})
     state = joined(log=log, owning=owning(held(10)))
-    report = ReportEnds({TP1: 60}, {})
-    decision = decided(settle_losses, state, call(), NO_EXTENTS, (MARK, {TP: 9}), (report, None))
-    assert ends_of(decision.state) == {TP: 0, TP1: 60}
+    decision = decided(settle_losses, state, call(), NO_EXTENTS, (MARK, {TP: 9}))
+    assert (ends_of(decision.state), decision.effects) == ({TP: 0, TP1: 60}, (ReportEnds({TP1: 60}, {}),))
 
 
 def test_the_end_is_there_again__go_on() -> None:
     state = low(NOW - LOW_MS + 1)
     state = replace(state, log=replace(state.log, bounds={TP: Bounds(0, 12)}))
-    decision = decided(settle_losses, state, call(), (ReportEnds({TP: 12}, {}), None))
+    decision = decided(settle_losses, state, call())
     assert (decision.state.log.low, decision.state.log.reached) == ({}, {TP: 12})
 
 
 def test_the_end_was_there_in_between__it_is_low_since_now() -> None:
     """The second look is at once, as a high watermark."""
-    decision = decided(settle_losses, low(NOW - LOW_MS), call(), (MARK, {TP: 10}), (ReportEnds({TP: 10}, {}), None))
+    decision = decided(settle_losses, low(NOW - LOW_MS), call(), (MARK, {TP: 10}))
     assert decision.state.log.low == {}
 
 
@@ -231,7 +229,7 @@ def test_the_log_ends_before_a_position_for_seconds__data_loss() -> None:
 def test_it_is_low_at_another_leader_epoch__look_again() -> None:
     state = low(NOW - LOW_MS)
     state = replace(state, log=replace(state.log, bounds={TP: Bounds(0, 9, 4)}))
-    decision = decided(settle_losses, state, call(), NO_EXTENTS, (MARK, {TP: 9}), (ReportEnds({}, {}), None))
+    decision = decided(settle_losses, state, call(), NO_EXTENTS, (MARK, {TP: 9}))
     assert decision.state.log.low == {TP: Low(4, NOW)}
 
 
@@ -284,10 +282,10 @@ def unclean(**changes: Any) -> State:
 
 def test_the_last_batch_lies_in_the_log_under_its_leader_epoch__nothing_is_lost() -> None:
     state = unclean()
-    decision = decided(settle_losses, state, call(), (ReadEpochEnds({TP: 3}), {TP: 20}), NO_EXTENTS, (WITH_EPOCH, None))
+    decision = decided(settle_losses, state, call(), (ReadEpochEnds({TP: 3}), {TP: 20}), NO_EXTENTS)
     log = replace(state.log, epoch_ends={KEY: 20})
     then = settled(replace(state, log=log), WITH_EPOCH, completed=EARLIER, checked={TP: (NONCE, 4)})
-    assert decision == Decision(then)
+    assert decision == Decision(then, (WITH_EPOCH,))
 
 
 def test_the_log_was_cut_below_the_last_batch__data_loss() -> None:
@@ -315,7 +313,7 @@ def test_the_log_was_cut__recreate_at_the_cut_and_forget_the_batch() -> None:
 
 def test_a_leader_epoch_that_was_checked__is_not_asked_about_again() -> None:
     state = unclean(losses=Losses(checked={TP: (NONCE, 4)}))
-    assert decided(settle_losses, state, call()) == asks(state, WITH_EPOCH)
+    assert decided(settle_losses, state, call()).effects == (WITH_EPOCH,)
 
 
 def test_checked_at_another_nonce__ask_again() -> None:
@@ -354,7 +352,7 @@ def test_others_read_less_than_the_log_was_cut__nothing_is_lost() -> None:
 )
 def test_an_extent_without_evidence__is_left_out(text: str) -> None:
     state, extents = known(text)
-    assert decided(settle_losses, state, call(), extents) == asks(state, WITH_EPOCH)
+    assert decided(settle_losses, state, call(), extents).effects == (WITH_EPOCH,)
 
 
 def test_redis_was_lost__the_mirror_knows_the_older_leader_epoch() -> None:
@@ -366,4 +364,4 @@ def test_redis_was_lost__the_mirror_knows_the_older_leader_epoch() -> None:
 def test_a_partition_without_positions__has_lost_nothing() -> None:
     state, extents = known("3@80 reset=0 topic=id-1")
     decision = decided(settle_losses, state, call(), extents, (ReadProgress((TP,)), {}))
-    assert decision == asks(state, WITH_EPOCH)
+    assert decision.effects == (WITH_EPOCH,)

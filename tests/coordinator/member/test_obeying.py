@@ -118,9 +118,12 @@ def test_in_partition_order__the_whole_partition_becomes_one_range() -> None:
     ("policy", "query", "outcome"),
     [
         pytest.param(
-            ORDERED, {"per_key": True}, fails(TopicRangeFetchNotAllowedError, "map.in.read calls"), id="key by key"
+            ORDERED,
+            {"takes": "keys"},
+            fails(TopicRangeFetchNotAllowedError, "the function is called key by key"),
+            id="key by key",
         ),
-        pytest.param(UNSHARED, {"per_key": True}, None, id="key by key, and only the group's policy is off"),
+        pytest.param(UNSHARED, {"takes": "keys"}, None, id="key by key, and only the group's policy is off"),
         pytest.param(
             ORDERED,
             {"subscription": Assigned({TP: (LEFT,)}, pinned=True)},
@@ -153,8 +156,8 @@ def test_a_policy_changes_while_a_query_runs__it_ends_if_it_cannot_follow(
 @pytest.mark.parametrize(
     ("policy", "query", "outcome"),
     [
-        (ORDERED, {"per_key": True}, fails(TopicRangeFetchNotAllowedError, "without per_key")),
-        (UNSHARED, {"per_key": True}, Return(None)),
+        (ORDERED, {"takes": "keys"}, fails(TopicRangeFetchNotAllowedError, "pass it to map_batches")),
+        (UNSHARED, {"takes": "keys"}, Return(None)),
         (ORDERED, {"ordering": "none", "demanding": True}, fails(TopicRangeFetchNotAllowedError, "ordering=none")),
         (ORDERED, {"demanding": True}, fails(TopicRangeFetchNotAllowedError, "allow.individual.commit=true is set")),
     ],
@@ -216,35 +219,33 @@ READ = ClusterPolicies(NOW - 4_999, TOPIC, NONCE)
 
 
 @pytest.mark.parametrize(
-    ("known", "answers"),
+    ("known", "reads", "copies"),
     [
-        pytest.param(ClusterPolicies(), [(ReadClusterPolicies(), TOPIC), (CopyPolicies(*TOPIC), None)], id="first"),
-        pytest.param(READ, [], id="read less than 5 s ago, and copied"),
-        pytest.param(replace(READ, read_ms=NOW - 5_000), [(ReadClusterPolicies(), TOPIC)], id="as before"),
-        pytest.param(
-            replace(READ, read_ms=NOW - 5_000, found=("", NO_POLICY)),
-            [(ReadClusterPolicies(), TOPIC), (CopyPolicies(*TOPIC), None)],
-            id="changed",
-        ),
-        pytest.param(
-            replace(READ, copied_at="n-0"), [(CopyPolicies(*TOPIC), None)], id="a loss of state: copied again"
-        ),
+        pytest.param(ClusterPolicies(), True, True, id="first"),
+        pytest.param(READ, False, False, id="read less than 5 s ago, and copied"),
+        pytest.param(replace(READ, read_ms=NOW - 5_000), True, False, id="as before"),
+        pytest.param(replace(READ, read_ms=NOW - 5_000, found=("", NO_POLICY)), True, True, id="changed"),
+        pytest.param(replace(READ, copied_at="n-0"), False, True, id="a loss of state: copied again"),
     ],
 )
-def test_the_policies_of_the_cluster_are_copied_before_a_look(known: ClusterPolicies, answers: list[Answer]) -> None:
+def test_the_policies_of_the_cluster_are_copied_before_a_look(
+    known: ClusterPolicies, *, reads: bool, copies: bool
+) -> None:
     """Rule: cluster-policies."""
+    answers: list[Answer] = [(ReadClusterPolicies(), TOPIC)] if reads else []
     decision = decided(copy_cluster_policies, joined(cluster_policies=known), call(), *answers)
-    read = NOW if any(request == ReadClusterPolicies() for request, _ in answers) else known.read_ms
-    assert decision.state.cluster_policies == ClusterPolicies(read, TOPIC, NONCE)
+    assert decision.state.cluster_policies == ClusterPolicies(NOW if reads else known.read_ms, TOPIC, NONCE)
+    assert decision.effects == ((CopyPolicies(*TOPIC),) if copies else ())
 
 
 def test_the_policies_of_the_cluster_are_unreadable__one_warning_names_the_right() -> None:
-    answers = (ReadClusterPolicies(), UNREADABLE_ANSWER), (CopyPolicies(*UNREADABLE_ANSWER), None)
-    (line,) = decided(copy_cluster_policies, joined(), call(), *answers).effects
+    answer = ReadClusterPolicies(), UNREADABLE_ANSWER
+    copy, line = decided(copy_cluster_policies, joined(), call(), answer).effects
+    assert copy == CopyPolicies(*UNREADABLE_ANSWER)
     assert "may not read the topic coop-kafka-policies, even if it does not exist" in line.arguments["text"]
     assert "Remedy: grant the user READ on the topic" in line.arguments["text"]
     known = joined(cluster_policies=ClusterPolicies(NOW - 5_000, UNREADABLE_ANSWER, NONCE))
-    assert decided(copy_cluster_policies, known, call(), answers[0]).effects == ()
+    assert decided(copy_cluster_policies, known, call(), answer).effects == ()
 
 
 def test_a_start_that_demands_parts__the_policies_of_the_cluster_are_unreadable() -> None:

@@ -14,7 +14,7 @@ from coordinator.assignment.ownership_listener import METHODS, KeyRanges, listen
 from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import InvalidOptionError
 from coordinator.member.kinds import Request
-from coordinator.member.ownership_events import left, notified
+from coordinator.member.owning import left, notified
 from coordinator.member.requests import Notify
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import StreamOffset

@@ -40,7 +40,6 @@ from states import (
     TP,
     TP1,
     Answer,
-    asks,
     call,
     decided,
     end_of,
@@ -59,10 +58,9 @@ def test_before_it_joins__strike_members_that_are_lost_in_order_of_their_ids() -
         joined(life=FRESH, strikes=KNOWN),
         call(),
         (ReadWorking(), frozenset({"m-3", "m-2"})),
-        (StrikeMember("m-2"), None),
-        (StrikeMember("m-3"), None),
     )
-    assert decision == Decision(joined(life=FRESH, strikes=Strikes(KNOWN.strikes, None)))
+    strikes = StrikeMember("m-2"), StrikeMember("m-3")
+    assert decision == Decision(joined(life=FRESH, strikes=Strikes(KNOWN.strikes, None)), strikes)
 
 
 def test_before_it_joins_and_no_member_is_working__the_strikes_are_as_fresh_as_before() -> None:
@@ -80,9 +78,8 @@ def test_ranges_were_acquired__strike_their_lost_owners() -> None:
         joined(turn=Turn(fresh=True, acquired=True)),
         call(),
         (ReadWorking(), frozenset({"m-2"})),
-        (StrikeMember("m-2"), None),
     )
-    assert decision == Decision(joined(turn=Turn(fresh=True)))
+    assert decision == Decision(joined(turn=Turn(fresh=True)), (StrikeMember("m-2"),))
 
 
 def test_ranges_were_acquired__read_the_failing_records_of_their_earlier_owners() -> None:
@@ -203,8 +200,9 @@ def test_a_strike_that_changes_nothing__read_all_that_is_granted(strike: Strike)
 def test_struck_since_the_plan__abandon_before_anything_is_read(
     strike: Strike, readable: Ownership, given_up: Ownership
 ) -> None:
-    decision = decided(leave_out_struck, planned(), call(), (ReadStrikes(), (strike,)), (Abandon(given_up), None))
-    assert decision == Decision(planned(replace(BATCH, readable=readable), strikes=strikes(strike)))
+    decision = decided(leave_out_struck, planned(), call(), (ReadStrikes(), (strike,)))
+    then = planned(replace(BATCH, readable=readable), strikes=strikes(strike))
+    assert decision == Decision(then, (Abandon(given_up),))
 
 
 def test_struck_twice_before_the_plan__the_trial_is_read() -> None:
@@ -233,4 +231,5 @@ def test_part_is_granted__only_that_is_abandoned() -> None:
     batch = replace(BATCH, granted={TP: (Owned(LEFT, EPOCH),)})
     twice = struck(10, 20, count=2)
     state = planned(batch)
-    assert decided(leave_out_struck, state, call(), (ReadStrikes(), (twice,))) == asks(state, Abandon(owned(LEFT)))
+    decision = decided(leave_out_struck, state, call(), (ReadStrikes(), (twice,)))
+    assert decision.effects == (Abandon(owned(LEFT)),)

@@ -63,7 +63,7 @@ def test_a_partition_that_redis_does_not_know_and_this_process_has_read__its_pro
 
 
 def test_a_partition_that_redis_does_not_know_and_the_mirror_has__its_offset() -> None:
-    placed(joined(owning=Owning()), (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")}), created(42))
+    placed(joined(owning=Owning()), (ReadGroupOffsets(), {TP: entry(42, 0, "id-1", None)}), created(42))
 
 
 def test_a_partition_that_nobody_has_read__the_beginning_of_its_log() -> None:
@@ -102,13 +102,8 @@ def test_a_fact_of_an_older_reset_proves_nothing() -> None:
 
 def test_prove__while_the_group_recovers_a_proven_partition_is_created_at_once() -> None:
     state = refused(Recovering(), replace(LIFE, asserted_at=None), evidence=READ)
-    answers: tuple[Answer, ...] = (
-        (ReadStable(("orders",)), {}),
-        (ReadResetEpoch(), 0),
-        (ReadGroupOffsets(), {}),
-        created(20),
-    )
-    assert decided(prove, state, call(), *answers) == Decision(state)
+    answers: tuple[Answer, ...] = (ReadStable(("orders",)), {}), (ReadResetEpoch(), 0), (ReadGroupOffsets(), {})
+    assert decided(prove, state, call(), *answers) == Decision(state, (created(20)[0],))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +123,7 @@ def lost(verdict: Lost) -> State:
 
 
 def test_a_recovery_uses_topics_of_the_mirror_that_this_member_does_not_read() -> None:
-    mirror = {TP: entry(15, 0, "id-1"), OTHER: entry(7, 0, "id-7")}
+    mirror = {TP: entry(15, 0, "id-1", None), OTHER: entry(7, 0, "id-7", None)}
     bills = replace(BILLS, partitions=(0,))  # the other one is new: it grows once a reader of the topic places it
     request = Recover("gone", 0, {"bills": bills, "orders": ORDERS}, {OTHER: 7, TP: 15}, ())
     answers = (ReadGroupOffsets(), mirror), (ReadOtherTopics(("bills",)), {"bills": BILLS}), (ReadResetEpoch(), 0)
@@ -136,14 +131,14 @@ def test_a_recovery_uses_topics_of_the_mirror_that_this_member_does_not_read() -
 
 
 def test_a_mirror_of_a_topic_that_was_created_again_proves_nothing_of_the_new_one() -> None:
-    mirror = {TP: entry(15, 0, "id-1"), OTHER: entry(7, 0, "id-6")}
+    mirror = {TP: entry(15, 0, "id-1", None), OTHER: entry(7, 0, "id-6", None)}
     request = Recover("gone", 0, {"orders": ORDERS}, {TP: 15}, ())
     answers = (ReadGroupOffsets(), mirror), (ReadOtherTopics(("bills",)), {"bills": BILLS}), (ReadResetEpoch(), 0)
     assert decided(recover, lost(GONE), call(), *answers, (request, None)).outcome == LookAgain()
 
 
 CUT = {TP: Extent(5, 60)}
-MIRROR = ReadGroupOffsets(), {TP: entry(100, 0, "id-1", extent=Extent(4, 100))}
+MIRROR = ReadGroupOffsets(), {TP: entry(100, 0, "id-1", Extent(4, 100))}
 ASKED = MIRROR, (ReadResetEpoch(), 0), (ReadLeftOfEpochs({TP: 4}), CUT)
 
 

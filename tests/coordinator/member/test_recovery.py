@@ -83,7 +83,7 @@ def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
         recover,
         state,
         call(),
-        (ReadGroupOffsets(), {TP: entry(15, 0, "id-1", extent=Extent(3, 15))}),
+        (ReadGroupOffsets(), {TP: entry(15, 0, "id-1", Extent(3, 15))}),
         (ReadResetEpoch(), 0),
         (ReadLeftOfEpochs({TP: 3}), {}),
         (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: 20}, ()), None),
@@ -99,7 +99,7 @@ def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
 
 def test_lost__recover_the_partitions_that_other_members_read_too() -> None:
     """Their members assert positions before they plan: that needs positions. Else they begin at earliest."""
-    mirror = {TP: entry(15, 0, "id-1"), TP1: entry(500, 0, "id-1")}
+    mirror = {TP: entry(15, 0, "id-1", None), TP1: entry(500, 0, "id-1", None)}
     assert recovered(mirror, lost(evidence=READ)).arguments["proven"] == {TP: 20, TP1: 500}
 
 
@@ -112,11 +112,11 @@ def test_absent__recover_too() -> None:
     ("mirror", "evidence", "position"),
     [
         pytest.param({}, Evidence(), None, id="nothing"),
-        pytest.param({TP: entry(15, 0, "id-1")}, Evidence(), 15, id="the mirror"),
+        pytest.param({TP: entry(15, 0, "id-1", None)}, Evidence(), 15, id="the mirror"),
         pytest.param({}, READ, 20, id="an offset that this process read to its end"),
         pytest.param({}, Evidence(end_of(10, 20)), 10, id="an offset that another life read"),
-        pytest.param({TP: entry(15, 0, "id-1")}, Evidence(end_of(10, 20)), 15, id="the higher one"),
-        pytest.param({TP: entry(15, 0, "id-0")}, Evidence(), None, id="a mirror of another topic id"),
+        pytest.param({TP: entry(15, 0, "id-1", None)}, Evidence(end_of(10, 20)), 15, id="the higher one"),
+        pytest.param({TP: entry(15, 0, "id-0", None)}, Evidence(), None, id="a mirror of another topic id"),
         pytest.param({TP: (15, "of a plain consumer")}, Evidence(), None, id="not a mirror"),
         pytest.param({}, Evidence(end_of(10, 20, LEFT)), (Fact(LEFT, 10),), id="in part: an offset of some hashes"),
         pytest.param({}, Evidence(end_of(topic_ids={"orders": "id-0"})), None, id="an offset of another topic id"),
@@ -139,7 +139,7 @@ def test_facts_of_an_older_reset_epoch__prove_nothing(
     in_redis: int, in_mirror: int, in_offset: int, then: tuple[int, int | None]
 ) -> None:
     state = lost(evidence=Evidence(end_of(10, 20, reset=in_offset), owned()))
-    request = recovered({TP: entry(15, in_mirror, "id-1")}, state, reset=in_redis)
+    request = recovered({TP: entry(15, in_mirror, "id-1", None)}, state, reset=in_redis)
     assert (request.arguments["reset"], request.arguments["proven"][TP]) == then
 
 
@@ -175,7 +175,7 @@ def test_on_state_loss_earliest__begin_there_where_nothing_is_proven() -> None:
         recover,
         lost(log=GROWN_LOG),
         call(on_state_loss="earliest"),
-        (ReadGroupOffsets(), {TP: entry(15, 0, "id-1"), TP1: (9, "")}),
+        (ReadGroupOffsets(), {TP: entry(15, 0, "id-1", None), TP1: (9, "")}),
         (ReadResetEpoch(), 0),
         (ResolveOffsets(Earliest(), (TP, TP1)), {TP: 0, TP1: 3}),
         (ReadRedisTime(), NOW),
@@ -194,7 +194,7 @@ def test_growths_that_this_process_knows__are_recorded_again() -> None:
 
 
 def test_a_growth_that_the_mirror_shows__is_recorded_again_once() -> None:
-    mirror = {TP: entry(15, 0, "id-1"), TP1: entry(0, 0, "id-1", GROWTH)}
+    mirror = {TP: entry(15, 0, "id-1", None), TP1: entry(0, 0, "id-1", None, GROWTH)}
     assert recovered(mirror, lost(log=GROWN_LOG)).arguments["growths"] == (GROWTH,)
     known = lost(log=GROWN_LOG, owning=Owning(growths=(replace(GROWTH, ends=(50,)),)))
     assert recovered(mirror, known).arguments["growths"] == (replace(GROWTH, ends=(50,)),)
@@ -205,7 +205,7 @@ def test_a_growth_without_a_record__waits_for_a_grace_from_now() -> None:
         recover,
         lost(log=GROWN_LOG),
         call(growth_grace_ms=1_000),
-        (ReadGroupOffsets(), {TP: entry(15, 0, "id-1")}),
+        (ReadGroupOffsets(), {TP: entry(15, 0, "id-1", None)}),
         (ReadResetEpoch(), 0),
         (ReadRedisTime(), 7_000),
     )
@@ -215,7 +215,7 @@ def test_a_growth_without_a_record__waits_for_a_grace_from_now() -> None:
 
 
 def test_growths_that_were_recorded_again__this_process_knows_them() -> None:
-    mirror = {TP: entry(15, 0, "id-1"), TP1: entry(0, 0, "id-1", GROWTH)}
+    mirror = {TP: entry(15, 0, "id-1", None), TP1: entry(0, 0, "id-1", None, GROWTH)}
     request = Recover(str(LOST), 0, {"orders": GROWN}, {TP: 15, TP1: 0}, (GROWTH,))
     answers: tuple[Answer, ...] = (ReadGroupOffsets(), mirror), (ReadResetEpoch(), 0), (request, None)
     decision = decided(recover, lost(log=GROWN_LOG), call(), *answers)
@@ -225,7 +225,7 @@ def test_growths_that_were_recorded_again__this_process_knows_them() -> None:
 
 def test_partitions_of_assign__a_growth_is_not_detected() -> None:
     given = Assigned({TP: (WHOLE,)})
-    mirror: Mapping[Any, Any] = {TP: entry(15, 0, "id-1")}
+    mirror: Mapping[Any, Any] = {TP: entry(15, 0, "id-1", None)}
     answers = (ReadGroupOffsets(), mirror), (ReadResetEpoch(), 0)
     decision = decided(recover, lost(log=GROWN_LOG), call(subscription=given), *answers)
     assert decision == asks(lost(log=GROWN_LOG), Recover(str(LOST), 0, {"orders": GROWN}, {TP: 15, TP1: None}, ()))

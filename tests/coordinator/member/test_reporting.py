@@ -9,7 +9,7 @@ from coordinator.assignment.settings import GroupSettings
 from coordinator.member.decision import Decision
 from coordinator.member.lane_report import Planned
 from coordinator.member.pacing import IDLE_MS
-from coordinator.member.reporting import show_lanes
+from coordinator.member.planning import show_lanes
 from coordinator.member.requests import DescribeLanes, ShowLanes
 from coordinator.member.service import Service
 from coordinator.member.state import Pace, Reading, Shown, State, Strikes

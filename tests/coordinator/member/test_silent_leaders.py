@@ -30,10 +30,7 @@ class Silent(Through):
     looks: int = 1_000_000
 
     def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self.high_watermarks([tp for tp in partitions if self.looks < 0 or tp not in self.partitions])
-
-    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self.log.high_watermarks(self._answered(partitions))
+        return self.log.high_watermarks_now([tp for tp in partitions if self.looks < 0 or tp not in self.partitions])
 
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return self.log.resolve(spec, self._answered(partitions))

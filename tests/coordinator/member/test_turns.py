@@ -51,7 +51,7 @@ def asking(*wanted: Request[Any]) -> Step:
     """A step that asks for this, and returns the answers."""
 
     def step(state: State, seen: Seen, call: Call) -> Decision:
-        return Decision(state, (), Return([seen.of(request) for request in wanted]))
+        return Decision(state, (), Return([seen.done(request) for request in wanted]))
 
     return step
 
@@ -256,7 +256,7 @@ def going_on_after(request: Request[Any]) -> Step:
     """A step that needs an answer."""
 
     def step(state: State, seen: Seen, call: Call) -> Decision:
-        seen.of(request)
+        seen.done(request)
         return Decision(state)
 
     return step
@@ -349,13 +349,36 @@ def test_a_call_without_retries__its_verdict_is_the_callers_and_the_state_stays(
     assert member.state == joined()
 
 
-def test_the_last_commit__is_numbered_after_the_calls_before() -> None:
-    world = Script(answered(True), answered(True), True)
+def test_a_write_that_is_read__is_a_mistake_of_the_step() -> None:
+    def step(state: State, seen: Seen, call: Call) -> Decision:
+        return Decision(state, (), Return(seen.of(Finish({}))))
+
+    with pytest.raises(AssertionError, match="an effect, or `done`"):
+        turns(Script()).run([step], call())
+
+
+def test_redis_refuses_an_effect__the_state_is_the_one_before_the_step() -> None:
+    def stale(state: State, seen: Seen, call: Call) -> Decision:
+        return Decision(replace(state, owning=replace(state.owning, stale=True)), (ACQUIRE,))
+
+    world = Script(Fenced(), answered(held()))
     member = turns(world)
-    member.run([asking(Finish({}))], call())
-    assert member.once(Finish({}), numbered=True) is True
-    assert member.once(ReadStatus(), numbered=True) is True
-    assert world.numbers == ["1", "2", "3"]
+    states: list[State] = []
+
+    def first(state: State, seen: Seen, call: Call) -> Decision:
+        states.append(state)
+        return Decision(state)
+
+    member.run([first, stale, asking()], call())
+    assert states == [joined(), joined(life=replace(LIFE, verdict=like(Fenced)))]
+    assert member.state.owning.stale
+
+
+def test_a_call_beside_another__has_its_own_state_and_no_verdict() -> None:
+    before = joined(life=replace(LIFE, verdict=Recovering()))
+    member = turns(Script(SILENT, 3), before)
+    assert member.beside([life.outage, asking(ReadResetEpoch())], call()) == [3]
+    assert member.state == before
 
 
 def test_a_new_call__begins_a_new_turn() -> None:

@@ -47,12 +47,12 @@ def owned(*hashes: HashRange, position: int = 10, ceiling: int | None = None) ->
     ],
 )
 def test_owned_in_all(work: OwnedRanges, expected: OwnedRanges | None) -> None:
-    assert owned_in_all(work, TOPICS) == (work if expected is None else expected)
+    assert owned_in_all(work, TOPICS, {}) == (work if expected is None else expected)
 
 
 def test_a_member_that_reads_one_of_the_topics_waits_for_none() -> None:
     work = {ORDERS: owned(LEFT)}
-    assert owned_in_all(work, ["orders"]) is work
+    assert owned_in_all(work, ["orders"], {}) is work
 
 
 def test_a_hash_that_waits_because_of_a_failing_key_holds_up_nothing_of_the_other_topic() -> None:
@@ -69,7 +69,7 @@ def test_a_hash_can_be_read_if_and_only_if_it_is_owned_in_all_topics(
 ) -> None:
     topics = {TopicPartition(t, 0): of for t, of in zip("abc", (orders, payments, returns), strict=True)}
     work = {tp: of for tp, of in topics.items() if of}
-    limited = owned_in_all(work, "abc")
+    limited = owned_in_all(work, "abc", {})
     for hashes in EIGHTHS:
         everywhere = all(any(hashes == p.hashes for p in of) for of in topics.values())
         for tp, parts in limited.items():

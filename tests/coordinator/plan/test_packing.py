@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -175,7 +176,7 @@ def test_offsets_without_order_are_read_once_by_tasks_of_equal_work(
     for length, gap, partition in lengths_and_gaps:
         slices.append(part(WHOLE, start, start + length, partition))
         start += length + gap
-    packed = pack_offsets(slices, tasks=tasks, max_offsets=most)
+    packed = pack_offsets(slices, tasks=tasks, max_offsets=most, work=attrgetter("weight"))
     points = [(s.topic_partition, o) for task in packed for s in task for o in range(s.offsets.start, s.offsets.until)]
     assert sorted(points) == sorted(
         (s.topic_partition, o) for s in slices for o in range(s.offsets.start, s.offsets.until)
@@ -191,7 +192,7 @@ def test_a_dear_partition_gets_more_tasks_without_order() -> None:
     def work(s: Slice) -> float:
         return len(s.offsets) * (9.0 if s.partition == 0 else 1.0)
 
-    packed = pack_offsets([whole(0, 100), whole(1, 100)], tasks=2, work=work)
+    packed = pack_offsets([whole(0, 100), whole(1, 100)], tasks=2, max_offsets=None, work=work)
     assert [[(s.partition, len(s.offsets)) for s in task] for task in packed] == [[(0, 56)], [(0, 44), (1, 100)]]
 
 

@@ -132,12 +132,12 @@ def test_a_batch_planned_before_its_hashes_were_parked_or_struck_twice_leaves_th
     end = StreamOffset("g", "m", lanes={TP: lanes})
     owned = {TP: (Owned(WHOLE, "e.1"),)}
     for strike in (PARKED, TWICE):
-        assert without_struck(owned, end, [strike]) == {TP: (Owned(UPPER, "e.1"),)}
-    assert without_struck(owned, end, [ONCE]) == owned, "who was killed in a batch replays it, the same records"
+        assert without_struck(owned, end, [strike], ()) == {TP: (Owned(UPPER, "e.1"),)}
+    assert without_struck(owned, end, [ONCE], ()) == owned, "who was killed in a batch replays it, the same records"
     assert without_struck(owned, end, [TWICE], [TWICE]) == owned, "it was planned in spite of that, to be tried"
     assert without_struck(owned, end, [PARKED], [TWICE]) != owned
     beyond = replace(PARKED, offsets=OffsetRange(20, 21))
-    assert without_struck(owned, end, [beyond]) == owned, "the batch does not reach it"
+    assert without_struck(owned, end, [beyond], ()) == owned, "the batch does not reach it"
 
 
 def test_slices_under_way__of_too_many_only_those_on_trial() -> None:

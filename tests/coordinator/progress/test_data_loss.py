@@ -83,7 +83,7 @@ def test_losses(
     topics: Mapping[str, Topic],
     expected: list[Loss],
 ) -> None:
-    assert list(losses(progress, bounds, IDS, topics)) == expected
+    assert list(losses(progress, bounds, IDS, topics, {})) == expected
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ positions = st.integers(0, 20)
 def test_after_moving_on_nothing_is_lost(lower: int, upper: int, one: int, two: int, again: bool) -> None:
     bounds = {TP: Bounds(min(one, two), max(one, two))}
     progress, topics = {TP: at(lower, upper)}, TOPICS | ({"orders": AGAIN} if again else {})
-    for loss in losses(progress, bounds, IDS, topics):
+    for loss in losses(progress, bounds, IDS, topics, {}):
         progress |= moved(loss, progress, bounds)
-    assert list(losses(progress, bounds, {name: t.id for name, t in topics.items()}, topics)) == []
+    assert list(losses(progress, bounds, {name: t.id for name, t in topics.items()}, topics, {})) == []
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ TP, OTHER, STRANGE = TopicPartition("orders", 0), TopicPartition("orders", 1), T
 TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
 LOWER, UPPER = cuts(2)
 GROWTH = Growth("orders", "id-1", 1, 2, 1_000, 601_000)
-GROWN = entry(5, 0, "id-1", GROWTH)
-READ = entry(5, 0, "id-1", GROWTH, Extent(3, 5))
-OURS, OLD, PLAIN = entry(5, 0, "id-1"), entry(5, 0, "id-0"), (5, "")
+GROWN = entry(5, 0, "id-1", None, GROWTH)
+READ = entry(5, 0, "id-1", Extent(3, 5), GROWTH)
+OURS, OLD, PLAIN = entry(5, 0, "id-1", None), entry(5, 0, "id-0", None), (5, "")
 LIKE_OURS = (5, "coop-kafka v1 reset=0 topic=id-1 and more")
 
 
@@ -48,7 +48,11 @@ LIKE_OURS = (5, "coop-kafka v1 reset=0 topic=id-1 and more")
         pytest.param({}, False, {}, {}, id="no group, no proof"),
         pytest.param({TP: OURS}, True, {TP: OURS}, {TP: 5}, id="ours, of this very topic"),
         pytest.param(
-            {TP: entry(5, 3, "id-1")}, True, {TP: entry(5, 3, "id-1")}, {TP: 5}, id="ours, of any reset epoch"
+            {TP: entry(5, 3, "id-1", None)},
+            True,
+            {TP: entry(5, 3, "id-1", None)},
+            {TP: 5},
+            id="ours, of any reset epoch",
         ),
         pytest.param({TP: OLD}, True, {}, {}, id="ours, of a topic that was re-created since"),
         pytest.param({STRANGE: OURS}, True, {}, {}, id="ours, of a topic that is not subscribed to"),
@@ -111,7 +115,7 @@ def test_proven(mirror: Mapping[TopicPartition, int], facts: Facts, expected: in
 
 def test_the_mirror_names_growths_whose_partitions_still_wait() -> None:
     assert growths({OTHER: GROWN, TP: OURS}, TOPICS) == {GROWTH}
-    assert growths({OTHER: entry(5, 0, "id-0", GROWTH)}, TOPICS) == set(), "of a topic that was re-created"
+    assert growths({OTHER: entry(5, 0, "id-0", None, GROWTH)}, TOPICS) == set(), "of a topic that was re-created"
     assert growths({STRANGE: GROWN}, TOPICS) == set(), "of a topic that is not subscribed to"
 
 
@@ -119,7 +123,7 @@ def test_each_new_partition_names_its_own_growth_whatever_its_step() -> None:
     third, fourth = TopicPartition("orders", 2), TopicPartition("orders", 3)
     to_three, to_four = Growth("orders", "id-1", 2, 3, 1_000, 601_000), Growth("orders", "id-1", 3, 4, 2_000, 602_000)
     stable, grown = {TP: 5, OTHER: 5, third: 0, fourth: 0}, (to_three, to_four)
-    written = entries(stable, 0, {"orders": "id-1"}, grown, {}, founding="f1")
+    written = entries(stable, 0, {"orders": "id-1"}, grown, {}, lambda _: None, "f1")
     four = {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}
     assert written[TP] == written[OTHER] == with_founding(OURS, "f1")
     assert growths({third: written[third]}, four) == {to_three}
@@ -136,8 +140,8 @@ def test_the_mirror_shows_which_topics_have_more_partitions_than_it_has() -> Non
 
 def test_the_mirror_names_the_leader_epoch_under_which_the_log_reached_an_offset() -> None:
     assert extents({TP: READ, OTHER: GROWN}, TOPICS) == {TP: Extent(3, 5)}, "older texts do not have it"
-    assert extents({TP: entry(5, 0, "id-0", extent=Extent(3, 5))}, TOPICS) == {}, "of a topic that was re-created"
-    assert entry(5, 0, "id-1", extent=Extent(3, 4))[0] == 4, "a log not seen to reach the offset proves only so much"
+    assert extents({TP: entry(5, 0, "id-0", Extent(3, 5))}, TOPICS) == {}, "of a topic that was re-created"
+    assert entry(5, 0, "id-1", Extent(3, 4))[0] == 4, "a log not seen to reach the offset proves only so much"
 
 
 @dataclass

@@ -44,7 +44,7 @@ def test_an_entry_of_the_mirror(data: st.DataObject, topic_id: str, reset: int, 
         [growth] if growth else [],
         {TP: extent} if extent else {},
         lambda _: policy,
-        founding=founding,
+        founding,
     )
     topics = {"orders": Topic("orders", topic_id, (0, 1))}
     assert mirror.of_this_schema(made, "g") == mirror.usable(made, topics) == made

@@ -23,13 +23,9 @@ class Member:
     """The session of one set, as `GroupSession` has it, without threads and processes."""
 
     def __init__(self, service: Service) -> None:
-        self.service, self.name = service, str(service.setup.settings.group)
+        self.service, self.query, self.name = service, service, str(service.setup.settings.group)
         self.next_offset, self.tasks, self.settle = service.next_offset, service.tasks, service.settle
         self.end = service.leave
-
-    @property
-    def member(self) -> str:
-        return self.service.member
 
     def initial(self) -> StreamOffset:
         self.service.first_positions()

@@ -19,6 +19,7 @@ from log_fixtures import lane, task, whole
 from spark_coop_source.driver.reader_process import GroupSession
 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
 from spark_coop_source.driver.task_server import TaskServer
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.function.user_function import UserFunction, as_text
 from spark_coop_source.options.options import validate
 from spark_coop_source.task.partition import SlicePartition
@@ -57,7 +58,7 @@ def finished(receiver: TaskServer, count: int) -> list[SliceCost]:
     return sorted(found.values(), key=lambda cost: cost.slice)
 
 
-def of_key(key: bytes | None, records: pa.RecordBatch) -> None:
+def of_key(key: bytes | None, records: KeyRecords) -> None:
     if key == b"slow":
         time.sleep(SLOW_MS / 1000)
 
@@ -72,9 +73,9 @@ def of_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 @pytest.mark.parametrize(
     ("function", "names_keys"),
     [
-        pytest.param(UserFunction(as_text(of_batches), OUTPUT, False, 1), False, id="a function of batches"),
-        pytest.param(UserFunction(as_text(of_key), OUTPUT, True, 1), True, id="a function of a key"),
-        pytest.param(UserFunction(as_text(of_key), OUTPUT, True, 8), True, id="many keys at once"),
+        pytest.param(UserFunction(as_text(of_batches), OUTPUT, "batches"), False, id="a function of batches"),
+        pytest.param(UserFunction(as_text(of_key), OUTPUT, "keys"), True, id="a function of a key"),
+        pytest.param(UserFunction(as_text(of_key), OUTPUT, "keys", 8), True, id="many keys at once"),
     ],
 )
 def test_the_cost_of_a_slow_key_is_that_of_its_slice(
@@ -94,14 +95,14 @@ def test_the_cost_of_a_slow_key_is_that_of_its_slice(
 
 
 def test_slices_that_began_and_did_not_finish_are_known(kafka: Kafka, topic: str, receiver: TaskServer) -> None:
-    def fails(key: bytes | None, records: pa.RecordBatch) -> None:
+    def fails(key: bytes | None, records: KeyRecords) -> None:
         if key == b"slow":
             raise TimeoutError
 
     slices = [*(lane(topic, hashes, 0, 501) for hashes in cuts(4)), whole(topic, 0, 500, partition=1)]
     partition = replace(task(kafka, slices), report=receiver.report_to(slices))
     with pytest.raises(Exception, match="TimeoutError"):
-        list(read_slices(partition, UserFunction(as_text(fails), OUTPUT, True, 1)))
+        list(read_slices(partition, UserFunction(as_text(fails), OUTPUT, "keys")))
     begun: list[SliceCost] = []
 
     def four() -> bool:
@@ -117,14 +118,14 @@ def test_slices_that_began_and_did_not_finish_are_known(kafka: Kafka, topic: str
 def test_in_a_trial_the_record_that_does_not_end_is_known(
     kafka: Kafka, topic: str, receiver: TaskServer, concurrency: int
 ) -> None:
-    def fails(key: bytes | None, records: pa.RecordBatch) -> None:
+    def fails(key: bytes | None, records: KeyRecords) -> None:
         if key == b"slow":
             raise TimeoutError
 
     slices = [whole(topic, 240, 260, partition=0)]
     partition = replace(task(kafka, slices), report=receiver.report_to(slices), singly=True)
     with pytest.raises(Exception, match="TimeoutError"):
-        list(read_slices(partition, UserFunction(as_text(fails), OUTPUT, True, concurrency)))
+        list(read_slices(partition, UserFunction(as_text(fails), OUTPUT, "keys", concurrency)))
     at: list[Slice] = []
 
     def reported() -> bool:

@@ -27,8 +27,8 @@ def test_without_a_choice_there_are_none() -> None:
 
 
 def test_rack_labels_and_the_topic_of_dead_letters() -> None:
-    function = {"map.in.read": "operator:itemgetter", "map.in.read.schema": "k binary", "map.in.read.per.key": "true"}
-    policy = {"map.in.read.on.error": '{"then": "dead_letter", "topic": "orders-dead"}'}
+    function = {"function": "operator:itemgetter", "function.schema": "k binary", "function.takes": "keys"}
+    policy = {"function.on.error": '{"then": "dead_letter", "topic": "orders-dead"}'}
     found = fields(**function, **policy, **{"kafka.client.rack": "r1", "member.labels": "app=billing"})
     assert found == {"rack": "r1", "dead_letters": "orders-dead", "label.app": "billing"}
 

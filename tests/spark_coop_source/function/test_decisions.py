@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import Row
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from arrow_records import ALL, batch, points
-from coordinator.errors import MapInReadError
+from coordinator.errors import FunctionFailedError
 from coordinator.progress.failing import FailingRecord
 from coordinator.values.key_hash import hash_record
 from coordinator.values.subscription import TopicPartition
@@ -23,6 +24,8 @@ from spark_coop_source.function.call import FunctionCall
 from spark_coop_source.function.decisions import Decisions
 from spark_coop_source.function.error_policy import ErrorPolicy, Then
 from spark_coop_source.function.keyed_work import Again, NextRecord
+from spark_coop_source.function.on_error import FailedRecord
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.function.runner import run
 from spark_coop_source.function.slice_batches import SliceBatch, tables
 from spark_coop_source.function.user_function import UserFunction, as_text
@@ -69,7 +72,7 @@ class Letters:
 
 
 def decisions(policy: ErrorPolicy | None, ending: Ends | None = None, letters: Letters | None = None) -> Decisions:
-    call = FunctionCall(lambda key, records: None, pa.schema([]), policy)
+    call = FunctionCall(lambda key, records: None, pa.schema([]), UserFunction("", OUTPUT, "keys", on_error=policy))
     return Decisions(call, ending, letters, lambda: NOW_MS, lambda: 0.0)
 
 
@@ -141,7 +144,7 @@ def test_after_the_last_attempt__park__ends_the_key_there() -> None:
 
 
 def test_park_where_no_task_may_end_early_is_a_named_error() -> None:
-    with pytest.raises(MapInReadError, match="its key cannot be parked in a task that may not end early"):
+    with pytest.raises(FunctionFailedError, match="its key cannot be parked in a task that may not end early"):
         decisions(ErrorPolicy(attempts=1, then="park")).after(record(), ERROR, None)
 
 
@@ -161,7 +164,7 @@ def test_a_dead_letter_has_more_of_a_long_message_than_redis() -> None:
 
 
 def test_after_the_last_attempt__fail__names_the_attempts() -> None:
-    with pytest.raises(MapInReadError, match=r"raised ValueError, called with orders-0 offset 7 .* at attempt 3:"):
+    with pytest.raises(FunctionFailedError, match=r"raised ValueError, called with orders-0 offset 7 .* at attempt 3:"):
         decisions(ErrorPolicy(attempts=3)).after(record(), ERROR, failing(2))
 
 
@@ -209,7 +212,7 @@ def test_which_errors_are_tried_again(
         words = (
             "raised TypeError, called with" if follows == "fail" else "predicate broken of OnError raised LookupError"
         )
-        with pytest.raises(MapInReadError, match=words):
+        with pytest.raises(FunctionFailedError, match=words):
             made.after(record(), error, None)
     else:
         found = made.after(record(), error, None)
@@ -224,9 +227,9 @@ TRIES: Counter[int] = Counter()
 CALLED: dict[bytes | None, list[int]] = defaultdict(list)
 
 
-def work(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+def work(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """Fails as `FAILS` says, and notes the order of its calls. By name, so that a test can set it."""
-    offsets = records.column("offset").to_pylist()
+    offsets = records.arrow.column("offset").to_pylist()
     CALLED[key].append(offsets[0])
     if any(TRIES[offset] < FAILS.get(offset, 0) for offset in offsets):
         if len(offsets) == 1:
@@ -235,9 +238,33 @@ def work(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"key": pa.array([key] * len(offsets), pa.binary()), "offset": offsets})
 
 
-async def work_async(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+async def work_async(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     await asyncio.sleep(0)
     return work(key, records)
+
+
+def work_record(record: Row) -> dict[str, object]:
+    CALLED[record.key].append(record.offset)
+    if TRIES[record.offset] < FAILS.get(record.offset, 0):
+        TRIES[record.offset] += 1
+        raise ValueError(record.offset)
+    return {"key": record.key, "offset": record.offset}
+
+
+async def work_record_async(record: Row) -> dict[str, object]:
+    await asyncio.sleep(0)
+    return work_record(record)
+
+
+def work_named(key: bytes | None, records: KeyRecords) -> list[dict[str, object]]:
+    """It says which record fails."""
+    rows = list[dict[str, object]]()
+    for number, record in enumerate(records):
+        try:
+            rows.append(work_record(record))
+        except ValueError as error:
+            raise FailedRecord(number, rows) from error
+    return rows
 
 
 def told(fails: Fails) -> None:
@@ -247,8 +274,15 @@ def told(fails: Fails) -> None:
     CALLED.clear()
 
 
-def function(call: Callable[..., object], concurrency: int, policy: ErrorPolicy) -> UserFunction:
-    return UserFunction(f"{call.__module__}:{call.__qualname__}", OUTPUT, True, concurrency, policy)
+def function(
+    call: Callable[..., object],
+    concurrency: int,
+    policy: ErrorPolicy,
+    *,
+    timeout_ms: int | None = None,
+) -> UserFunction:
+    takes = "records" if call in (work_record, work_record_async) else "keys"
+    return UserFunction(f"{call.__module__}:{call.__qualname__}", OUTPUT, takes, concurrency, timeout_ms, policy)
 
 
 KEYS = st.lists(st.lists(st.sampled_from([b"a", b"b", b"c", b"d", None]), min_size=1, max_size=6), max_size=5)
@@ -259,8 +293,13 @@ HOW = pytest.mark.parametrize(
         pytest.param(work, 3, id="threads"),
         pytest.param(work_async, 1, id="coroutines one by one"),
         pytest.param(work_async, 3, id="coroutines"),
+        pytest.param(work_record, 1, id="one record at a time"),
+        pytest.param(work_record, 3, id="records in threads"),
+        pytest.param(work_record_async, 3, id="records in coroutines"),
+        pytest.param(work_named, 3, id="it names the record"),
     ],
 )
+SINGLY = (work_record, work_record_async, work_named)
 
 
 def coming(keys: list[list[bytes | None]]) -> Iterator[RecordsRead]:
@@ -289,7 +328,7 @@ def test_each_record_is_made_skipped_sent_or_deferred_once_and_each_key_in_order
 ) -> None:
     """A record that fails more often than there are attempts goes where `then` says; a long back-off defers its key."""
     told(fails)
-    policy = ErrorPolicy(3, backoff_ms, 50_000, None, then, "dead" if then == "dead_letter" else None)
+    policy = ErrorPolicy(3, backoff_ms, 50_000, then, "dead" if then == "dead_letter" else None)
     ends, letters = TaskEnds(10_000, lambda: 1.0), Letters()
     ends.begin({TP: 0})
     batches = (read.records for read in ends.reading(TP, coming(keys)))
@@ -331,7 +370,8 @@ def test_a_key_that_waits_for_its_next_attempt_holds_up_no_other(call: Any, conc
     made = points(run(function(call, concurrency, policy), iter([batch([b"a", b"b", b"a", b"c"])]), tables([ALL])))
     assert sorted(made[:2]) == [(b"b", 1), (b"c", 3)]
     assert made[2:] == [(b"a", 0), (b"a", 2)]
-    assert CALLED[b"a"] == [0, 0, 0, 0, 2], "all at once, alone three times, and then the rest"
+    together = [] if call in SINGLY else [0]
+    assert CALLED[b"a"] == [*together, 0, 0, 0, 2], "all at once, alone three times, and then the rest"
 
 
 @HOW
@@ -366,7 +406,43 @@ def test_a_task_that_may_not_end_early_waits_for_all_attempts(ending: Ends | Non
     assert [made.waits(seconds) for seconds in (0.5, 0.5, 0.1)] == waits
 
 
-async def hangs_on_b(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+@HOW
+@given(keys=KEYS, over=st.integers(1, 12))
+def test_a_task_whose_time_is_over_ends_each_key_behind_what_it_has_made(
+    call: Any, concurrency: int, keys: list[list[bytes | None]], over: int
+) -> None:
+    """A function of single records ends between two of them, and no record is made twice or left out below an end."""
+    told({})
+    ends = TaskEnds(10_000, lambda: 10_000.0 if sum(map(len, CALLED.values())) >= over else 1.0)
+    ends.begin({TP: 0})
+    batches = (read.records for read in ends.reading(TP, coming(keys)))
+    made = points(run(function(call, concurrency, ErrorPolicy()), batches, tables([ALL]), ending=ends))
+    every = dict(enumerate(key for of_batch in keys for key in of_batch))
+    below = [offset for offset, key in every.items() if offset < _end(ends, hash_record(key, offset))]
+    assert sorted(offset for _, offset in made) == below
+    if call is work_record and concurrency == 1:
+        assert len(made) <= over + 1, "one more may have begun"
+
+
+def test_a_slow_key_does_not_outlast_the_time_of_the_task_by_more_than_a_record() -> None:
+    told({})
+    ends = TaskEnds(10_000, lambda: 10_000.0 if len(CALLED[b"a"]) >= 3 else 1.0)
+    ends.begin({TP: 0})
+    batches = (read.records for read in ends.reading(TP, coming([[b"a"] * 1_000])))
+    made = points(run(function(work_record, 1, ErrorPolicy()), batches, tables([ALL]), ending=ends))
+    assert [offset for _, offset in made] == [0, 1, 2]
+    assert _end(ends, hash_record(b"a", 0)) == 3
+
+
+def test_of_records_that_fail_no_other_record_is_called_again() -> None:
+    told(dict.fromkeys(range(0, 1_000, 100), 1))
+    keys: list[list[bytes | None]] = [[b"%d" % (number % 7) for number in range(1_000)]]
+    run_of = run(function(work_record, 4, ErrorPolicy(3, 1, 1)), iter(b.records for b in coming(keys)), tables([ALL]))
+    assert sorted(offset for _, offset in points(run_of)) == [*range(1_000)]
+    assert sum(map(len, CALLED.values())) == 1_010, "one call for each record, and one more for each that failed"
+
+
+async def hangs_on_b(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     if key == b"b":
         await asyncio.sleep(1_000)
     return work(key, records)
@@ -376,14 +452,14 @@ async def hangs_on_b(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBat
 def test_a_call_that_takes_too_long_is_cancelled_and_has_failed(concurrency: int) -> None:
     told({})
     letters = Letters()
-    policy = ErrorPolicy(2, 1, 1, timeout_ms=50, then="dead_letter", topic="dead")
-    of = function(hangs_on_b, concurrency, policy)
+    policy = ErrorPolicy(2, 1, 1, then="dead_letter", topic="dead")
+    of = function(hangs_on_b, concurrency, policy, timeout_ms=50)
     made = points(run(of, iter([batch([b"a", b"b", b"b"])]), tables([ALL]), dead_letters=letters))
     assert made == [(b"a", 0)]
     assert letters.sent == [(offset, "TimeoutError", "no result within 50 ms", 2) for offset in (1, 2)]
 
 
-def misfit(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+def misfit(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"key": [key]}) if key == b"b" else work(key, records)
 
 

@@ -12,13 +12,14 @@ import pytest
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from arrow_records import ALL, batch, points
-from coordinator.errors import EnvironmentMismatchError, FetchTimeoutError, MapInReadError, TaskNotEndedError
+from coordinator.errors import EnvironmentMismatchError, FetchTimeoutError, FunctionFailedError, TaskNotEndedError
 from coordinator.progress.slices import Slice
 from coordinator.values.key_hash import cuts, hash_key, hash_record
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.function import runner as function_runner
 from spark_coop_source.function.attempts import DoneRecords
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.function.runner import MOST_WAITING, Listener, early_window, run
 from spark_coop_source.function.slice_batches import SliceBatch, tables
 from spark_coop_source.function.user_function import UserFunction, as_text
@@ -52,7 +53,9 @@ class Recorder(Listener):
 
 
 def function(call: Callable[..., object] | str, *, per_key: bool = False, concurrency: int = 1) -> UserFunction:
-    return UserFunction(call if isinstance(call, str) else as_text(call), OUTPUT, per_key, concurrency)
+    return UserFunction(
+        call if isinstance(call, str) else as_text(call), OUTPUT, "keys" if per_key else "batches", concurrency
+    )
 
 
 def made(of: UserFunction, *batches: pa.RecordBatch, slices: tuple[Slice, ...] = (ALL,)) -> list[tuple[bytes, int]]:
@@ -70,11 +73,11 @@ def each(batches: Batches) -> Batches:
     return map(counted, batches)
 
 
-def of_key(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+def of_key(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch | None:
     return None if key == b"none" else pa.RecordBatch.from_pydict({"key": [key], "n": [len(batch)]})
 
 
-async def of_key_async(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+async def of_key_async(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch | None:
     await asyncio.sleep(0)
     return of_key(key, batch)
 
@@ -217,12 +220,12 @@ def fails_on_b(batches: Batches) -> Batches:
 OF_B = f"(key hash {hash_record(b'b', 0):016x})"
 
 
-def key_fails(key: bytes | None, batch: pa.RecordBatch) -> None:
+def key_fails(key: bytes | None, batch: KeyRecords) -> None:
     if key == b"b":
         raise KeyError("no such customer")
 
 
-async def key_fails_async(key: bytes | None, batch: pa.RecordBatch) -> None:
+async def key_fails_async(key: bytes | None, batch: KeyRecords) -> None:
     await asyncio.sleep(0)
     if key == b"b":
         raise KeyError("no such customer")
@@ -243,7 +246,7 @@ async def key_fails_async(key: bytes | None, batch: pa.RecordBatch) -> None:
     ],
 )
 def test_an_error_names_the_records_and_shows_the_users_frames_only(of: UserFunction, count: int, where: str) -> None:
-    with pytest.raises(MapInReadError) as caught:
+    with pytest.raises(FunctionFailedError) as caught:
         made(of, batch([b"a"] * 5), batch([b"b"] * count, first=5))
     message = str(caught.value)
     assert f"raised KeyError, called with orders-0 {where}:" in message
@@ -259,11 +262,11 @@ def leaves(batches: Batches) -> Batches:
     yield from ()
 
 
-def key_leaves(key: bytes | None, batch: pa.RecordBatch) -> None:
+def key_leaves(key: bytes | None, batch: KeyRecords) -> None:
     sys.exit("no more today")
 
 
-async def key_leaves_async(key: bytes | None, batch: pa.RecordBatch) -> None:
+async def key_leaves_async(key: bytes | None, batch: KeyRecords) -> None:
     sys.exit("no more today")
 
 
@@ -278,7 +281,7 @@ async def key_leaves_async(key: bytes | None, batch: pa.RecordBatch) -> None:
     ],
 )
 def test_an_exit_does_not_end_the_worker_without_a_word(of: UserFunction) -> None:
-    with pytest.raises(MapInReadError, match="raised SystemExit, called with orders-0 offsets 0-4"):
+    with pytest.raises(FunctionFailedError, match="raised SystemExit, called with orders-0 offsets 0-4"):
         made(of, batch([b"a"] * 5))
 
 
@@ -300,15 +303,15 @@ def test_output_must_match_the_schema(result: dict[str, object], words: str) -> 
         for _ in batches:
             yield pa.RecordBatch.from_pydict(result)
 
-    with pytest.raises(MapInReadError) as caught:
+    with pytest.raises(FunctionFailedError) as caught:
         made(function(wrong), batch([b"a", b"b"], first=7))
-    assert caught.value.what.endswith(f"wrong made {words}, called with orders-0 offsets 7-8")
+    assert caught.value.what.endswith(f"does not fit its schema, called with orders-0 offsets 7-8: it made {words}")
 
 
 def test_one_key_at_a_time_comes_in_the_order_of_hashes() -> None:
     """Where the time of a task is over, all later keys end together: one lane, however many records a key has."""
     keys = [b"k%d" % (number % 20 if number < 40 else 7) for number in range(80)]
-    calls = [key for key, _ in made(function(lambda _, records: counted(records), per_key=True), batch(keys))]
+    calls = [key for key, _ in made(function(lambda _, records: counted(records.arrow), per_key=True), batch(keys))]
     found = [hash_key(key) for key in dict.fromkeys(calls)]
     assert len(found) == 20
     assert found == sorted(found)
@@ -322,7 +325,7 @@ def test_output_that_declares_its_schema_is_looked_at_all_the_same() -> None:
         for _ in batches:
             yield pa.RecordBatch.from_arrays([pa.array([b"a"]), pa.array([None], pa.int64())], schema=declared)
 
-    with pytest.raises(MapInReadError, match="a null in the column n, which may hold none"):
+    with pytest.raises(FunctionFailedError, match="a null in the column n, which may hold none"):
         made(function(wrong), batch([b"a"]))
 
 
@@ -332,14 +335,14 @@ def test_output_that_declares_its_schema_is_looked_at_all_the_same() -> None:
         pytest.param(lambda batches: [list(batches)], False, "made a builtins.list, not a pyarrow.Rec", id="rows"),
         pytest.param(lambda batches: [None for _ in batches], False, "made None, not a", id="None among batches"),
         pytest.param(lambda batches: None, False, "not an iterator of record batches", id="nothing at all"),
-        pytest.param(lambda key, batch: [batch], True, "made a builtins.list, not a", id="a list for a key"),
+        pytest.param(lambda key, records: [1], True, "a value of type int as a row", id="numbers for a key"),
         pytest.param(lambda: None, False, "takes 0 positional arguments but 1 was given", id="no argument"),
         pytest.param(lambda batches: [], False, "ended before it had asked for all its records", id="never asks"),
         pytest.param(lambda batches: [counted(next(batches))], False, "ended before it had asked", id="ends early"),
     ],
 )  # fmt: skip
 def test_a_function_of_another_form_is_a_named_error(call: Callable[..., object], per_key: bool, words: str) -> None:
-    with pytest.raises(MapInReadError) as caught:
+    with pytest.raises(FunctionFailedError) as caught:
         made(function(call, per_key=per_key), batch([b"a"]), batch([b"a"], first=1))
     assert words in caught.value.what
 

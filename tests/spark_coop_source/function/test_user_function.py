@@ -21,7 +21,7 @@ from coordinator.errors import (
     FunctionNotAllowedError,
     InvalidOptionError,
 )
-from spark_coop_source import map_in_read
+from spark_coop_source import map_batches, map_keys
 from spark_coop_source.function.call import FunctionCall
 from spark_coop_source.function.user_function import UserFunction, as_text, loaded
 from spark_coop_source.options.options import validate
@@ -41,20 +41,20 @@ def test_a_name_is_looked_up_also_within_a_class() -> None:
 
 
 def test_the_helper_returns_valid_options() -> None:
-    options = validate(BATCH | map_in_read(operator.add, schema=OUTPUT, per_key=True, concurrency=16), streaming=False)
+    options = validate(BATCH | map_keys(operator.add, OUTPUT, concurrency=16), streaming=False)
     assert (options.function_output, options.per_key, options.concurrency) == (OUTPUT, True, 16)
     assert loaded(options.function or "") is operator.add
 
 
 def test_ddl_stays_text_for_spark_alone_can_parse_it() -> None:
-    options = validate(BATCH | map_in_read("json:dumps", schema="key binary, n long"), streaming=None)
+    options = validate(BATCH | map_batches("json:dumps", "key binary, n long"), streaming=None)
     assert options.function_output == "key binary, n long"
 
 
 def test_an_object_that_cannot_be_pickled_is_refused_when_the_function_is_set() -> None:
     lock = threading.Lock()
     with pytest.raises(InvalidOptionError, match="cannot be pickled") as caught:
-        map_in_read(lambda batches: lock, schema=OUTPUT)  # type: ignore[arg-type]
+        map_batches(lambda batches: lock, OUTPUT)
     assert "open them inside the function" in caught.value.remedy
 
 
@@ -111,22 +111,22 @@ def of_key(key: object, records: object, *more: object, rate: int = 1) -> None:
 )
 def test_a_function_of_another_form_is_refused_at_the_call(function: Any, per_key: bool, words: str) -> None:
     with pytest.raises(InvalidOptionError) as caught:
-        map_in_read(function, schema=OUTPUT, per_key=per_key)
+        (map_keys if per_key else map_batches)(function, OUTPUT)
     assert words in str(caught.value)
-    assert "f(key, records) with per_key=True" in caught.value.remedy
+    assert "f(key, records) for map_keys, f(batches) for map_batches" in caught.value.remedy
 
 
 @pytest.mark.parametrize("function", [awaits, Awaits(), partial(awaits)])
 def test_a_coroutine_function_of_batches_is_refused_at_the_call(function: Any) -> None:
-    with pytest.raises(InvalidOptionError, match="it gets no single keys") as caught:
-        map_in_read(function, schema=OUTPUT)
-    assert "pass per_key=True" in caught.value.remedy
+    with pytest.raises(InvalidOptionError, match="map_batches calls plain functions") as caught:
+        map_batches(function, OUTPUT)
+    assert "pass it to map_records" in caught.value.remedy
 
 
 def test_only_coroutine_functions_work_on_thousands_of_keys_at_once() -> None:
-    assert map_in_read(awaits_key, schema=OUTPUT, per_key=True, concurrency=5_000)["map.in.read.concurrency"] == "5000"
-    with pytest.raises(InvalidOptionError, match=r"map.in.read.concurrency is 5000, but a plain function") as caught:
-        map_in_read(of_key, schema=OUTPUT, per_key=True, concurrency=5_000)
+    assert map_keys(awaits_key, OUTPUT, concurrency=5_000)["function.concurrency"] == "5000"
+    with pytest.raises(InvalidOptionError, match=r"concurrency is 5000, but a plain function") as caught:
+        map_keys(of_key, OUTPUT, concurrency=5_000)
     assert "at most 1024" in caught.value.remedy
 
 
@@ -146,7 +146,7 @@ def test_only_coroutine_functions_work_on_thousands_of_keys_at_once() -> None:
     ],
 )
 def test_a_function_that_can_be_called_is_taken(function: Any, per_key: bool) -> None:
-    assert map_in_read(function, schema=OUTPUT, per_key=per_key)["map.in.read"]
+    assert (map_keys if per_key else map_batches)(function, OUTPUT)["function"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_function_that_can_be_called_is_taken(function: Any, per_key: bool) ->
 )
 def test_a_schema_that_is_none_is_refused_at_the_call(schema: Any, words: str) -> None:
     with pytest.raises(InvalidOptionError, match=words):
-        map_in_read("json:dumps", schema=schema)
+        map_batches("json:dumps", schema)
 
 
 def test_a_module_beside_the_job_travels_where_the_remedy_is_followed(
@@ -176,9 +176,9 @@ def test_a_module_beside_the_job_travels_where_the_remedy_is_followed(
     monkeypatch.undo()
     monkeypatch.delitem(sys.modules, name)
     with pytest.raises(EnvironmentMismatchError, match=f"No module named '{name}'") as caught:
-        FunctionCall.of(UserFunction(by_name, OUTPUT, False, 1))
+        FunctionCall.of(UserFunction(by_name, OUTPUT, "batches"))
     assert "register_pickle_by_value" in caught.value.remedy
-    assert FunctionCall.of(UserFunction(by_value, OUTPUT, False, 1)).function(iter(())) == "done"
+    assert FunctionCall.of(UserFunction(by_value, OUTPUT, "batches")).function(iter(())) == "done"
 
 
 @pytest.mark.parametrize(
@@ -194,21 +194,21 @@ def test_a_module_beside_the_job_travels_where_the_remedy_is_followed(
         pytest.param("js", "json:dumps", "of the module 'json'", id="a module that only begins alike"),
         pytest.param("json", "json:codecs.open", "of the module 'codecs'", id="a function of an imported module"),
         pytest.param("json", "json:codecs.sys.exit", "of the module 'sys'", id="further away"),
-        pytest.param("", "json:dumps", "leave map.in.read out", id="no function at all"),
+        pytest.param("", "json:dumps", "leave the option function out", id="no function at all"),
     ],
 )
 def test_an_administrator_allows_certain_functions(
     monkeypatch: pytest.MonkeyPatch, allowed: str | None, text: str, words: str
 ) -> None:
-    given = BATCH | {"map.in.read": text, "map.in.read.schema": "n long"}
+    given = BATCH | {"function": text, "function.schema": "n long"}
     if allowed is None:
-        monkeypatch.delenv("COOP_KAFKA_FUNCTIONS", raising=False)
+        monkeypatch.delenv("COOP_FUNCTIONS", raising=False)
     else:
-        monkeypatch.setenv("COOP_KAFKA_FUNCTIONS", allowed)
+        monkeypatch.setenv("COOP_FUNCTIONS", allowed)
     if not words:
         assert validate(given, streaming=None).function == text
         return
-    with pytest.raises(FunctionNotAllowedError, match="COOP_KAFKA_FUNCTIONS") as caught:
+    with pytest.raises(FunctionNotAllowedError, match="COOP_FUNCTIONS") as caught:
         validate(given, streaming=None)
     assert words in str(caught.value)
 
@@ -216,10 +216,10 @@ def test_an_administrator_allows_certain_functions(
 def test_nothing_of_a_forbidden_function_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "forbidden_module.py").write_text("raise SystemError('it ran')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("COOP_KAFKA_FUNCTIONS", "acme")
+    monkeypatch.setenv("COOP_FUNCTIONS", "acme")
     for text in (pickled("cforbidden_module\nf\n."), "forbidden_module:f"):
         with pytest.raises(FunctionNotAllowedError):
-            validate(BATCH | {"map.in.read": text, "map.in.read.schema": "n long"}, streaming=None)
+            validate(BATCH | {"function": text, "function.schema": "n long"}, streaming=None)
 
 
 def pickled(code: str) -> str:
@@ -229,48 +229,44 @@ def pickled(code: str) -> str:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        pytest.param({"map.in.read": "no_such_module:f"}, "No module named 'no_such_module'", id="no such module"),
-        pytest.param({"map.in.read": "json:no_such"}, "no attribute 'no_such'", id="no such function"),
-        pytest.param({"map.in.read": "json:__name__"}, "it is of type str, which cannot be called", id="no function"),
-        pytest.param({"map.in.read": "my_module.f"}, "neither module:function nor", id="no text of ours"),
-        pytest.param({"map.in.read": ""}, "it cannot be unpickled (EOFError", id="empty"),
-        pytest.param({"map.in.read": pickled("no pickle")}, "it cannot be unpickled (UnpicklingError", id="no pickle"),
+        pytest.param({"function": "no_such_module:f"}, "No module named 'no_such_module'", id="no such module"),
+        pytest.param({"function": "json:no_such"}, "no attribute 'no_such'", id="no such function"),
+        pytest.param({"function": "json:__name__"}, "it is of type str, which cannot be called", id="no function"),
+        pytest.param({"function": "my_module.f"}, "neither module:function nor", id="no text of ours"),
+        pytest.param({"function": ""}, "it cannot be unpickled (EOFError", id="empty"),
+        pytest.param({"function": pickled("no pickle")}, "it cannot be unpickled (UnpicklingError", id="no pickle"),
+        pytest.param({"function": pickled("cno_such\nf\n.")}, "register_pickle_by_value", id="a pickled module's name"),
+        pytest.param({"function": pickled("cjson\nf\n.")}, "register_pickle_by_value", id="another version of it"),
+        pytest.param({"function": "no_such_module:f"}, "spark.archives", id="a module beside the job"),
+        pytest.param({"function": pickled("cbuiltins\nexit\n(I3\ntR.")}, "(SystemExit: 3)", id="an exit"),
+        pytest.param({"function": pickled("cbuiltins\nBaseException\n(tR.")}, "BaseException", id="an exception"),
+        pytest.param({"function": "asyncio:sleep"}, "is a coroutine function", id="a coroutine function by name"),
         pytest.param(
-            {"map.in.read": pickled("cno_such\nf\n.")}, "register_pickle_by_value", id="a pickled module's name"
-        ),
-        pytest.param({"map.in.read": pickled("cjson\nf\n.")}, "register_pickle_by_value", id="another version of it"),
-        pytest.param({"map.in.read": "no_such_module:f"}, "spark.archives", id="a module beside the job"),
-        pytest.param({"map.in.read": pickled("cbuiltins\nexit\n(I3\ntR.")}, "(SystemExit: 3)", id="an exit"),
-        pytest.param({"map.in.read": pickled("cbuiltins\nBaseException\n(tR.")}, "BaseException", id="an exception"),
-        pytest.param({"map.in.read": "asyncio:sleep"}, "is a coroutine function", id="a coroutine function by name"),
-        pytest.param(
-            {"map.in.read": "operator:add", "map.in.read.per.key": "true", "map.in.read.concurrency": "2000"},
+            {"function": "operator:add", "function.takes": "keys", "function.concurrency": "2000"},
             "takes a thread for each key",
             id="a plain function of too many keys",
         ),
-        pytest.param({"map.in.read": "os:getcwd"}, "cannot be called as f(batches)", id="by name, without arguments"),
+        pytest.param({"function": "os:getcwd"}, "cannot be called as f(batches)", id="by name, without arguments"),
         pytest.param(
-            {"map.in.read": "json:dumps", "map.in.read.per.key": "true"},
+            {"function": "json:dumps", "function.takes": "keys"},
             "f(key, records)",
             id="by name, of one argument",
         ),
-        pytest.param({"map.in.read.schema": " "}, "it names no column", id="an empty schema"),
-        pytest.param({"map.in.read.schema": '{"type":'}, "it is not the json() of a StructType", id="broken JSON"),
-        pytest.param({"map.in.read.schema": StructType().json()}, "it has no field", id="a schema without columns"),
-        pytest.param({"map.in.read.schema": None}, "map.in.read is set, but not map.in.read.schema", id="no schema"),
-        pytest.param({"map.in.read": None}, "map.in.read.schema is set, but not map.in.read", id="a schema alone"),
-        pytest.param({"map.in.read.concurrency": "0"}, "too small", id="no keys at once"),
-        pytest.param(
-            {"map.in.read.concurrency": "4"}, "there is no function of one key", id="batches of many keys at once"
-        ),
-        pytest.param({"map.in.read.per.key": "yes"}, "neither true nor false", id="no switch"),
+        pytest.param({"function.schema": " "}, "it names no column", id="an empty schema"),
+        pytest.param({"function.schema": '{"type":'}, "it is not the json() of a StructType", id="broken JSON"),
+        pytest.param({"function.schema": StructType().json()}, "it has no field", id="a schema without columns"),
+        pytest.param({"function.schema": None}, "function is set, but not function.schema", id="no schema"),
+        pytest.param({"function": None}, "function.schema is set, but not function", id="a schema alone"),
+        pytest.param({"function.concurrency": "0"}, "too small", id="no keys at once"),
+        pytest.param({"function.concurrency": "4"}, "the function takes batches", id="batches of many keys at once"),
+        pytest.param({"function.takes": "rows"}, "unknown word", id="another form"),
     ],
 )
 @pytest.mark.parametrize("streaming", [None, False])
 def test_a_wrong_option_is_refused_by_name(
     options: Mapping[str, str | None], words: str, streaming: bool | None
 ) -> None:
-    given = BATCH | {"map.in.read": "json:dumps", "map.in.read.schema": "n long"} | dict(options)
+    given = BATCH | {"function": "json:dumps", "function.schema": "n long"} | dict(options)
     with pytest.raises(ConfigurationError) as caught:
         validate({name: text for name, text in given.items() if text is not None}, streaming=streaming)
     assert words in str(caught.value)

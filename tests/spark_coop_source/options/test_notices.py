@@ -14,6 +14,8 @@ from coordinator.values.offset_spec import Latest
 from coordinator.values.subscription import TopicPartition
 from group_services import Group, run, subscribed
 from log_lines import own_lines
+from pages.option_meanings import MEANINGS
+from spark_coop_source.options.notices import OF_GROUPS, OF_STREAMS
 from spark_coop_source.options.options import validate
 from streams import keyed
 
@@ -65,10 +67,41 @@ def test_the_end_of_a_batch_in_seconds_is_one_line(name: str) -> None:
 def test_a_batch_reports_that_it_has_no_time_budget_and_a_stream_has_one() -> None:
     (line,) = notices({"Batch.Time.Budget": "5s"}, streaming=False)
     assert line == (
-        "option batch.time.budget has no effect: `spark.read` reads all of its offsets, however long that takes. "
-        "Remedy: remove it."
+        "option batch.time.budget has no effect: `spark.read` reads all of its offsets at once. Remedy: remove it."
     )
     assert notices({}, streaming=False) == notices({"batch.time.budget": "5s"}) == ()
+
+
+GROUP = {"group": "g", "redis.url": "redis://h"}
+RANGES = {"assign": '{"t":{"0":[[0,4611686018427387903]]}}'}
+WITHOUT_EFFECT = [
+    ("a batch", {"maxOffsetsPerTrigger": "9"}, False, "`spark.read` reads all of its offsets at once"),
+    ("a batch, of members", {"ordering": "none", "redundancy": "2", "assignor": "grouped"}, False, "joins no group"),
+    ("a stream without a group", {"session.timeout.ms": "9000", "capacity": "3"}, True, "the stream has no group"),
+    ("key ranges", GROUP | RANGES | {"assignor": "grouped"}, True, "names the key ranges of this query"),
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "streaming", "why"), [row[1:] for row in WITHOUT_EFFECT], ids=[row[0] for row in WITHOUT_EFFECT]
+)
+def test_each_option_that_the_query_does_not_read_is_one_line(
+    options: dict[str, str], streaming: bool, why: str
+) -> None:
+    unread = options.keys() - GROUP.keys() - {"assign"}
+    lines = notices(options, streaming=streaming)
+    assert {line.split()[1] for line in lines} == unread
+    assert len(lines) == len(unread)
+    assert all(f"has no effect: {why}" in line or why in line for line in lines)
+
+
+def test_the_page_of_options_agrees() -> None:
+    """What docs/options.md calls an option of streams has no effect in `spark.read`."""
+    where = {field: row.where for rows in MEANINGS.values() for field, row in rows.items()}
+    assert {field for field, queries in where.items() if queries == "stream"} == OF_STREAMS | OF_GROUPS | {
+        "group",
+        "redis_url",
+    }
 
 
 @pytest.mark.parametrize(
@@ -77,7 +110,7 @@ def test_a_batch_reports_that_it_has_no_time_budget_and_a_stream_has_one() -> No
         pytest.param({}, id="nothing"),
         pytest.param({"startingTimestamp": "978307200000"}, id="the first time that is no mistake"),
         pytest.param({"startingTimestamp": "0"}, id="the beginning of time"),
-        pytest.param({"kafka.fetch.min.bytes": "1", "session.timeout.ms": "9000"}, id="options with effect"),
+        pytest.param({"kafka.fetch.min.bytes": "1", "batch.time.budget": "9s"}, id="options with effect"),
         pytest.param({"startingOffsets": "earliest"}, id="a start"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coordinator.errors import ConfigurationError, ConflictingOptionsError, FunctionNotAllowedError, InvalidOptionError
-from spark_coop_source import OnError, map_in_read
+from spark_coop_source import OnError, map_keys
 from spark_coop_source.function.error_policy import ErrorPolicy
 from spark_coop_source.function.matching import ErrorMatching
 from spark_coop_source.options.declarations import OPTION_OF
@@ -29,7 +29,7 @@ async def awaits(key: object, records: object) -> None:
 
 
 def given(on_error: Any, function: Any = of_key, **more: Any) -> dict[str, str]:
-    return map_in_read(function, schema="n long", **{"per_key": True, "on_error": on_error, **more})
+    return map_keys(function, "n long", on_error=on_error, **more)
 
 
 def policy(on_error: OnError, function: Any = of_key) -> ErrorPolicy | None:
@@ -42,12 +42,11 @@ def test_without_on_error_there_is_no_policy() -> None:
 
 def test_its_parameters_arrive() -> None:
     assert policy(OnError()) == ErrorPolicy(group="g")
-    every = OnError(7, "1s", "2m", "30s", "dead_letter", "orders-dead", (OSError, KeyError), "json:JSONDecodeError")
+    every = OnError(7, "1s", "2m", "dead_letter", "orders-dead", (OSError, KeyError), "json:JSONDecodeError")
     assert policy(every, awaits) == ErrorPolicy(
         7,
         1_000,
         120_000,
-        30_000,
         "dead_letter",
         "orders-dead",
         ("builtins:OSError", "builtins:KeyError"),
@@ -81,10 +80,6 @@ def test_a_class_and_a_predicate_of_the_job_travel_by_value() -> None:
         pytest.param(OnError(backoff_max="-1s"), "backoff_max of OnError = '-1s': not a dur", id="a negative one"),
         pytest.param(OnError(backoff="10m"), "backoff of OnError (600000 ms) is longer than backoff_max", id="crossed"),
         pytest.param(OnError(backoff=dt.timedelta(1)), "backoff of OnError is of type timedelta", id="a delta"),  # type: ignore[arg-type]
-        pytest.param(OnError(timeout="0s"), "timeout of OnError = '0s': too small", id="no time at all"),
-        pytest.param(
-            OnError(timeout="1s"), "timeout of OnError is set, but the function of map.in.read is a plain", id="t"
-        ),
         pytest.param(OnError(then="retry"), "then of OnError = 'retry': unknown word", id="another word"),
         pytest.param(OnError(then="dead_letter"), "then of OnError is dead_letter, without a topic", id="no topic"),
         pytest.param(OnError(topic="dead"), "then of OnError is fail, with the topic", id="a topic for nothing"),
@@ -96,7 +91,7 @@ def test_a_class_and_a_predicate_of_the_job_travel_by_value() -> None:
         ),
         pytest.param(OnError(fail_on="Error"), "fail_on of OnError = '(pickled)': it is neither module", id="no colon"),
         pytest.param(OnError(retry_on=awaits), "retry_on of OnError = 'awaits': it is a coroutine fun", id="async"),  # type: ignore[arg-type]
-        pytest.param({"attempts": 5}, "on_error of map_in_read is of type dict", id="a dict"),
+        pytest.param({"attempts": 5}, "on_error is of type dict", id="a dict"),
     ],
 )
 def test_a_wrong_parameter_is_refused_by_name_at_the_call(on_error: Any, words: str) -> None:
@@ -112,33 +107,28 @@ def test_a_value_that_cannot_be_pickled_is_refused_by_name() -> None:
         given(OnError(retry_on=lambda error: bool(lock)))
 
 
-def test_on_error_needs_single_keys() -> None:
-    with pytest.raises(ConflictingOptionsError, match="on_error needs per_key=True") as caught:
-        given(OnError(), lambda batches: batches, per_key=False)
-    assert "f(key, records)" in caught.value.remedy
-
-
-PER_KEY = {"map.in.read": "operator:add", "map.in.read.schema": "n long", "map.in.read.per.key": "true"}
+PER_KEY = {"function": "operator:add", "function.schema": "n long", "function.takes": "keys"}
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        pytest.param({"map.in.read.on.error": "{"}, "option map.in.read.on.error = '{': not JSON", id="broken JSON"),
-        pytest.param({"map.in.read.on.error": "[]"}, "not a JSON object", id="a list"),
-        pytest.param({"map.in.read.on.error": '{"tries":3}'}, "unknown parameter 'tries'; it has", id="unknown"),
-        pytest.param({"map.in.read.on.error": '{"then":"skip","then":"fail"}'}, "occurs twice", id="twice"),
-        pytest.param({"map.in.read.on.error": '{"retry_on":"E"}'}, "retry_on of OnError = 'E': not a", id="no list"),
-        pytest.param({"map.in.read.on.error": '{"timeout":"1s"}'}, "a call that runs in a thread", id="timeout"),
+        pytest.param({"function.on.error": "{"}, "option function.on.error = '{': not JSON", id="broken JSON"),
+        pytest.param({"function.on.error": "[]"}, "not a JSON object", id="a list"),
+        pytest.param({"function.on.error": '{"tries":3}'}, "unknown parameter 'tries'; it has", id="unknown"),
+        pytest.param({"function.on.error": '{"then":"skip","then":"fail"}'}, "occurs twice", id="twice"),
+        pytest.param({"function.on.error": '{"retry_on":"E"}'}, "retry_on of OnError = 'E': not a", id="no list"),
+        pytest.param({"function.timeout": "1s"}, "a call that runs in a thread", id="timeout"),
+        pytest.param({"function.timeout": "0s"}, "option function.timeout = '0s': too short", id="no time at all"),
         pytest.param(
-            {"map.in.read": map_in_read(of_key, schema="n long", per_key=True)["map.in.read"],
-             "map.in.read.on.error": '{"timeout":"1s"}'},
+            {"function": map_keys(of_key, "n long")["function"],
+             "function.timeout": "1s"},
             "a call that runs in a thread cannot be", id="timeout, pickled",
         ),
-        pytest.param({"map.in.read.per.key": "false", "map.in.read": "builtins:len", "map.in.read.on.error": "{}"},
-                     "on_error needs per_key=True", id="batches"),
-        pytest.param({"map.in.read": None, "map.in.read.schema": None, "map.in.read.on.error": "{}"},
-                     "map.in.read.on.error is set, but not map.in.read", id="no function"),
+        pytest.param({"function.takes": "batches", "function": "builtins:len", "function.on.error": "{}"},
+                     "function takes batches", id="batches"),
+        pytest.param({"function": None, "function.schema": None, "function.on.error": "{}"},
+                     "function.on.error is set, but not function", id="no function"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("streaming", [None, False])
@@ -180,8 +170,8 @@ def test_a_key_can_be_parked_only_where_tasks_may_end_early(options: dict[str, s
     ],
 )
 def test_an_administrator_allows_certain_functions(monkeypatch: pytest.MonkeyPatch, value: str, words: str) -> None:
-    monkeypatch.setenv("COOP_KAFKA_FUNCTIONS", "_operator,operator")
-    options = BATCH | PER_KEY | {"map.in.read.on.error": json.dumps({"retry_on": [value]})}
+    monkeypatch.setenv("COOP_FUNCTIONS", "_operator,operator")
+    options = BATCH | PER_KEY | {"function.on.error": json.dumps({"retry_on": [value]})}
     if not words:
         assert validate(options, streaming=False).function_on_error
         return

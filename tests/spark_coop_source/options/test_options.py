@@ -28,6 +28,21 @@ ASSIGNED = {**BROKER, "assign": '{"orders":[0]}'}
 KEY_RANGES = {**BROKER, "assign": '{"orders":{"0":[[0,9]]}}'}
 
 
+def test_a_group_without_a_url_takes_the_redis_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = {name: value for name, value in STREAM.items() if name != "redis.url"}
+    monkeypatch.setenv("COOP_REDIS", "redis://of-the-environment:6379/1")
+    assert validate(without, streaming=True).redis_url == "redis://of-the-environment:6379/1"
+    assert validate(STREAM, streaming=True).redis_url == STREAM["redis.url"], "the option is stronger"
+    assert validate(without, streaming=False).redis_url is None
+    monkeypatch.setenv("COOP_REDIS", "http://s3cret@nowhere")
+    with pytest.raises(InvalidOptionError, match="the value is that of COOP_REDIS") as caught:
+        validate(without, streaming=True)
+    assert "s3cret" not in str(caught.value)
+    monkeypatch.delenv("COOP_REDIS")
+    with pytest.raises(MissingOptionError, match="or set COOP_REDIS where the driver runs"):
+        validate(without, streaming=True)
+
+
 def stream(**more: str) -> SourceOptions:
     return validate(STREAM | more, streaming=True)
 
@@ -107,8 +122,9 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         replay_acknowledged=True,
         function=None,
         function_output=None,
-        per_key=False,
+        takes="batches",
         concurrency=1,
+        timeout_ms=None,
         function_on_error=None,
         notices=(),
         max_ranges=10_000,
@@ -315,9 +331,9 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
             id="two ways to ask for headers",
         ),
         pytest.param(
-            STREAM | {"columns": "key", "map.in.read": "os:getcwd", "map.in.read.schema": "a int"},
+            STREAM | {"columns": "key", "function": "os:getcwd", "function.schema": "a int"},
             ConflictingOptionsError,
-            ["columns and map.in.read", "gets every column"],
+            ["columns and function", "gets every column"],
             id="columns of a function that makes its own",
         ),
         pytest.param(
@@ -327,9 +343,9 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
             id="acknowledgements without a group",
         ),
         pytest.param(
-            STREAM | {"columns": "acknowledgement", "map.in.read": "os:getcwd", "map.in.read.schema": "a int"},
+            STREAM | {"columns": "acknowledgement", "function": "os:getcwd", "function.schema": "a int"},
             ConflictingOptionsError,
-            ["columns and map.in.read"],
+            ["columns and function"],
             id="acknowledgements of a function's rows",
         ),
         pytest.param(STREAM | {"includeHeaders": "yes"}, InvalidOptionError, ["'yes'", "true or false"], id="yes"),

@@ -17,6 +17,7 @@ from coordinator.values.key_hash import cuts, hash_record
 from coordinator.values.ranges import OffsetRange
 from log_fixtures import lane, task, whole
 from spark_coop_source.arrow_output.schema import PLAIN
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.function.slice_batches import SliceTable, by_key, by_slice
 from spark_coop_source.function.user_function import UserFunction, as_text
 from spark_coop_source.select import hashing
@@ -53,9 +54,9 @@ def test_cuts_use_carried_hashes_and_drop_them(cut: object, monkeypatch: pytest.
     assert all(hash_record(key, offset) in each.of.hashes for each in made for key, offset in points([each.records]))
 
 
-def of_key(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
-    assert records.schema.names == list(PLAIN)
-    return records.select(["key", "offset"])
+def of_key(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
+    assert records.arrow.schema.names == list(PLAIN)
+    return records.arrow.select(["key", "offset"])
 
 
 def of_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -98,7 +99,7 @@ def test_a_record_is_hashed_once(
     if shared:
         how = Sharing(f"{topic}-{per_key}", 64 * 1024 * 1024, shared_stretches([of.slices for of in each]))
         each = [replace(of, sharing=how) for of in each]
-    function = UserFunction(as_text(of_key if per_key else of_batches), OUTPUT, per_key, 1)
+    function = UserFunction(as_text(of_key if per_key else of_batches), OUTPUT, "keys" if per_key else "batches")
     made = [points(read_slices(of, function)) for of in each]
     expected = [hash_record(b"%d" % (i % 997) if i % 10 else None, i) for i in range(MANY)]
     for of, read in zip(each, made, strict=True):
@@ -111,7 +112,7 @@ def test_a_record_is_hashed_once(
 def test_a_function_of_batches_on_a_whole_partition_needs_no_hashes(
     kafka: Kafka, topic: str, hashed: list[int]
 ) -> None:
-    function = UserFunction(as_text(of_batches), OUTPUT, False, 1)
+    function = UserFunction(as_text(of_batches), OUTPUT, "batches")
     assert len(points(read_slices(reported(kafka, [whole(topic, 0, MANY)]), function))) == MANY
     assert hashed == []
 

@@ -21,7 +21,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts, hash_record
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange, union
-from coordinator.values.record_filter import RecordFilter
+from coordinator.values.record_filter import EVERYTHING, RecordFilter
 from coordinator.values.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group, batch
 from log_fixtures import compacted_log, end, odd_log, rows, task
@@ -31,6 +31,8 @@ from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS
 from spark_coop_source.fetch import consumers
+from spark_coop_source.select.chosen import Hashed
+from spark_coop_source.select.filtering import Filtering
 from spark_coop_source.select.lanes import within
 from spark_coop_source.task.acknowledging import Acknowledging
 from spark_coop_source.task.last_row import with_last_row
@@ -41,6 +43,7 @@ from topics import Kafka, Record
 TP = TopicPartition("orders", 0)
 HALVES, QUARTERS, EIGHTHS = cuts(2), cuts(4), cuts(8)
 KEYS = [b"k-%d" % i for i in range(40)]
+EVERY_RECORD = Filtering(EVERYTHING)
 Log = dict[int, bytes | None]  # offset -> key; offsets without a record are holes
 
 
@@ -66,8 +69,9 @@ def reads(log: Log, strips: Sequence[Strip], mine: Sequence[Slice], size: int = 
     making = Acknowledging(strips, stretches)
     for stretch in stretches:
         for chunk in chunks(log, stretch, size):
-            chosen, hashes = within(chunk, mine)
-            made = making.added(to_arrow(TP, chunk, chosen, ("offset",)), chunk, chosen, hashes)
+            of = Hashed(chunk)
+            chosen = EVERY_RECORD.chosen(of, within(of, mine))
+            made = making.added(to_arrow(TP, chunk, chosen.rows, ("offset",)), chosen)
             found.append(RecordsRead(made, int(chunk.offsets[-1]) + 1, making.holes))
     return iter([*found, RecordsRead(pa.RecordBatch.from_pylist([]), stretches[-1].until, making.holes)])
 
@@ -161,7 +165,7 @@ def test_a_task_that_acknowledges_in_order_needs_no_individual_commit(world: Wor
     )
     offsets = np.arange(400, dtype=np.int64)
     hashes = np.array([hash_record(KEYS[o % 40], o) for o in range(400)], np.int64)
-    strips, since = making.covered(offsets, hashes)
+    strips, since = making.covered(offsets, hashes, np.ones(400, np.bool_))
     own = np.flatnonzero(strips >= 0)
     api(world, 0, max_individual_commits=50).close()
     with GroupCommits.of_group(world.url, world.group) as commits:
@@ -177,8 +181,9 @@ def seconds(strips: int) -> float:
     batch = batch_of(Lane(WHOLE, "aa.1", 0, reads))
     making = Acknowledging(strips_of(batch, batch.slices)[TP], reads)
     offsets = np.arange(200 * (strips - 1), 200 * (strips - 1) + 100, dtype=np.int64)
-    assert set(making.covered(offsets, offsets)[0].tolist()) == {strips - 1}
-    return min(timeit.repeat(lambda: making.covered(offsets, offsets), number=10, repeat=5))
+    kept = np.ones(100, np.bool_)
+    assert set(making.covered(offsets, offsets, kept)[0].tolist()) == {strips - 1}
+    return min(timeit.repeat(lambda: making.covered(offsets, offsets, kept), number=10, repeat=5))
 
 
 def test_strips_at_other_offsets_cost_nothing() -> None:

@@ -339,8 +339,8 @@ def _of_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     "function",
     [
         pytest.param(None, id="no function"),
-        pytest.param(UserFunction(as_text(_of_key), schema(PLAIN), True, 1), id="keys"),
-        pytest.param(UserFunction(as_text(_of_batches), schema(PLAIN), False, 1), id="batches"),
+        pytest.param(UserFunction(as_text(_of_key), schema(PLAIN), "keys"), id="keys"),
+        pytest.param(UserFunction(as_text(_of_batches), schema(PLAIN), "batches"), id="batches"),
     ],
 )
 def test_a_task_hands_over_nothing_more_once_its_driver_has_left(

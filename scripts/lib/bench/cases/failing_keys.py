@@ -16,7 +16,7 @@ from bench.table import Result, duration
 from bench.waiting_stream import Done, Story, counted
 from bench.world import World
 from coordinator.redis.keys import GroupKeys
-from spark_coop_source import OnError, map_in_read
+from spark_coop_source import OnError, map_keys
 
 KEYS, EACH, WAIT_US, AT_ONCE = 10_000, 100, 10_000, 16
 """Keys, one of how many fails, the wait of a record, and how many keys of a task wait at once."""
@@ -69,7 +69,7 @@ def _seconds(world: World) -> float:
 
 def _watched(world: World, topic: str, function: Callable[..., Any]) -> _Seen:
     how = OnError(attempts=1_000, backoff="1s", backoff_max="10s", then="park")
-    form = map_in_read(function, schema=WAITED, per_key=True, concurrency=AT_ONCE, on_error=how)
+    form = map_keys(function, WAITED, concurrency=AT_ONCE, on_error=how)
     options = our_stream(world, topic, startingOffsets="earliest", **form)
     rows = world.spark.readStream.format("coop-kafka").options(**options).load()
     with counted(world, rows, ",".join(f"k{n}" for n in range(0, KEYS, EACH))) as query:

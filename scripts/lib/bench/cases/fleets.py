@@ -17,7 +17,7 @@ from coordinator.values.key_hash import hash_key
 from drivers import output
 from drivers.driver import Driver
 from drivers.fleet import Feeding, Fleet
-from spark_coop_source import map_in_read
+from spark_coop_source import map_keys
 from topics import Record
 
 NAMES = ("a", "b", "c")
@@ -27,7 +27,7 @@ WINDOW_S = 10
 WARM_S, AFTER_S = 20.0, 15.0
 POISONED = "key-3"
 _OPTIONS = {
-    **map_in_read(wait_and_pass, schema=PASSED, per_key=True, concurrency=4),
+    **map_keys(wait_and_pass, PASSED, concurrency=4),
     "batch.time.budget": "2s",
     "session.timeout.ms": str(1000 * SESSION_S),
     "longest.batch.ms": str(1000 * LONGEST_S),

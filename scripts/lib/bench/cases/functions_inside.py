@@ -11,14 +11,14 @@ from bench.runner import alternate
 from bench.sources import ONE_LANE, drained, named, ours, theirs
 from bench.table import Result, result
 from bench.world import SLOTS, World
-from spark_coop_source import map_in_read
+from spark_coop_source import map_batches
 
 
 def p5(world: World) -> Iterator[Result]:
     """In our read, each key in order; behind theirs, where splitting loses the order and a shuffle keeps it."""
     load = small(world)
     topic = world.topic(load)
-    function = map_in_read(letters, schema=LETTERS)
+    function = map_batches(letters, LETTERS)
     split, ordered = _mapped(theirs(world, topic)), _mapped(theirs(world, topic).repartition(SLOTS, "key"))
     for name, options, against, behind in (
         ("P5", ONE_LANE, "tuned + mapInArrow, order lost", split),
@@ -27,7 +27,7 @@ def p5(world: World) -> Iterator[Result]:
     ):
         inside = ours(world, topic, **options, **function)
         pair = alternate(partial(drained, inside), partial(drained, behind), times=world.times, cpu=world.cpu)
-        yield result(name, f"map.in.read, {load.records:,} x 100 B, {named(options)}", against, pair, 0.5)
+        yield result(name, f"function in the read, {load.records:,} x 100 B, {named(options)}", against, pair, 0.5)
 
 
 def p5m(world: World) -> Iterator[Result]:

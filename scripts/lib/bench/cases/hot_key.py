@@ -56,7 +56,7 @@ class Course:
 def hotkey(world: World) -> Iterator[Result]:
     """The work in the read, by key, with a known cost."""
     course = _course(world, inside, INSIDE_S)
-    yield from _judged("P7 map.in.read", course)
+    yield from _judged("P7 function in the read", course)
     yield _recovered(course)
 
 

@@ -40,7 +40,7 @@ class Load:
 
 
 LOADS = (
-    Load("cost by key (`map.in.read`)", exact=True),
+    Load("cost by key (`function`)", exact=True),
     Load("the clock alone"),
     Load("two slow keys, 62 %", {b"k7": 100.0, b"k300": 100.0}, 5_000.0),
     Load("one key of 1,000 ms", {b"k7": 1_000.0}),

@@ -17,7 +17,7 @@ from bench.shapes import Shape, shapes
 from bench.streaming import our_stream, their_stream
 from bench.table import Result
 from bench.world import World
-from spark_coop_source import map_in_read
+from spark_coop_source import map_keys
 
 SLOTS, KEYS, ZIPF = 8, 10_000, 1.1
 COSTS_US = (1_000, 2_000, 4_000, 8_000, 16_000)  # each cost equally frequent, independent of key frequency
@@ -53,7 +53,7 @@ def skew(world: World) -> Iterator[Result]:
     work, weights = _work(), [1 / (rank + 1) ** ZIPF for rank in range(KEYS)]
     mean_us = sum(w * us for w, us in zip(weights, work.values(), strict=True)) / sum(weights)
     topic = world.kafka.create_topic("skew")
-    given = our_stream(world, topic, **map_in_read(wait_and_return_time, schema=WORKED, per_key=True), slots=str(SLOTS))
+    given = our_stream(world, topic, **map_keys(wait_and_return_time, WORKED), slots=str(SLOTS))
     rows = world.spark.readStream.format("coop-kafka").options(**given).load()
     per_second = LOAD * SLOTS * 1_000_000 / mean_us
     ratios = _watched(world, rows, Feed(world.broker.address, topic, work, per_second, weights), BATCHES)

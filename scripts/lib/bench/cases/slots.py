@@ -27,7 +27,7 @@ Rows = Callable[..., DataFrame]
 
 def waiting_inside(world: World) -> Iterator[Result]:
     """Ours as a stream with a backlog, after the planner has settled: work that waits, in the read."""
-    yield from _scaling(world, "P6 map.in.read", inside, WAITING)
+    yield from _scaling(world, "P6 function in the read", inside, WAITING)
 
 
 def waiting_behind(world: World) -> Iterator[Result]:

@@ -23,6 +23,7 @@ from spark_coop_source.cache.blocks import Block, opened
 from spark_coop_source.decode.record_batch_v2 import RawBatch, decoded
 from spark_coop_source.fetch.consumers import borrowed, close_idle
 from spark_coop_source.fetch.fetch import CHUNK_BYTES
+from spark_coop_source.select.chosen import Hashed
 from spark_coop_source.select.hashing import hash_records
 from spark_coop_source.select.lanes import by_part, within
 
@@ -45,7 +46,7 @@ def stages(world: World) -> Iterator[Result]:
         "fetch": lambda: _fetched(world, tp),
         "decode": lambda: list(decoded(raw, ROWS, CHUNK_BYTES)),
         "hash": lambda: [hash_records(each.keys, each.offsets) for each in chunks],
-        "select": lambda: [within(each, [half]) for each in chunks],
+        "select": lambda: [within(Hashed(each), [half]) for each in chunks],
         "sort": lambda: [by_part(hash_records(each.keys, each.offsets), cuts(8)) for each in chunks],
         "copy all": lambda: [to_arrow(tp, each, None, PLAIN) for each in chunks],
         "copy half": lambda: [to_arrow(tp, each, rows, PLAIN) for each, rows in zip(chunks, every_second, strict=True)],

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from uuid import uuid4
 
 from bench.functions import PASSED, wait_4_ms
@@ -10,44 +11,51 @@ from bench.world import World
 from drivers import slow_job
 from drivers.driver import JOB, Driver
 from drivers.fleet import Fleet
-from spark_coop_source import map_in_read
+from spark_coop_source import map_keys
 from topics import Record
 
 RECORDS, FEW, KEYS, MS = 24_000, 6_000, 1_700, 4
-SLOTS, SESSION_S, BUDGET_S, HAND_OVER_S = 2, 5, 2, 5
-MORE_BATCHES = 3
+SLOTS, HAND_OVER_S, MORE_BATCHES = 2, 5, 3
 
-_IN_THE_READ = {**map_in_read(wait_4_ms, schema=PASSED, per_key=True)}
+_IN_THE_READ = {**map_keys(wait_4_ms, PASSED)}
 _BEHIND = {slow_job.WORK: str(MS)}
-_OPTIONS = {"batch.time.budget": f"{BUDGET_S}s", "session.timeout.ms": str(1000 * SESSION_S)}
 
-WAYS: Mapping[str, tuple[Callable[[Driver], None], int]] = {
-    "kill -9": (Driver.kill, SESSION_S),
+SETTINGS = {"default options": (45, 10), "a session of 5 s, a budget of 2 s": (5, 2)}
+"""The session and the time budget, in seconds."""
+
+WAYS: Mapping[str, tuple[Callable[[Driver], None], int | None]] = {
+    "kill -9": (Driver.kill, None),
     "SIGTERM": (lambda driver: driver.running.terminate(), HAND_OVER_S),
     "query.stop()": (Driver.ask_to_stop, HAND_OVER_S),
 }
-"""How one of the two ends, and how long its ranges may then wait."""
+"""How one of the two ends, and how many seconds its ranges may then wait; None: its session."""
 
 
 def p17(world: World) -> Iterator[Result]:
     """P17: two applications, one partition, 4 ms a record; one ends in a large batch."""
-    for where, of_work in (("in the read", _IN_THE_READ), ("behind the read", _BEHIND)):
-        for way, (end, waits_s) in WAYS.items():
-            took, unread = _caught_up(world, of_work, end)
+    for (setting, seconds), (where, of_work) in product(
+        SETTINGS.items(), (("in the read", _IN_THE_READ), ("behind the read", _BEHIND))
+    ):
+        session_s, budget_s = seconds
+        for way, (end, hands_over_s) in WAYS.items():
+            options = {"batch.time.budget": f"{budget_s}s", "session.timeout.ms": str(1000 * session_s), **of_work}
+            took, unread = _caught_up(world, options, end)
+            waits_s = session_s if hands_over_s is None else hands_over_s
             work_s = waits_s + unread * MS / 1000 / SLOTS
-            aim = (work_s + MORE_BATCHES * BUDGET_S) / work_s
-            work = f"two applications, {MS} ms a record {where}, one ends by {way}: until the other has caught up"
+            aim = (work_s + MORE_BATCHES * budget_s) / work_s
+            work = (
+                f"two applications, {setting}, {MS} ms a record {where}, one ends by {way}: until the other has it all"
+            )
             note = f"{unread} records were unread; its ranges may wait {waits_s} s"
             yield Result("P17", work, "wait + work / slots", duration(took), duration(work_s), took / work_s, aim, note)
 
 
-def _caught_up(world: World, of_work: Mapping[str, str], end: Callable[[Driver], None]) -> tuple[float, int]:
+def _caught_up(world: World, options: Mapping[str, str], end: Callable[[Driver], None]) -> tuple[float, int]:
     """The seconds, and the records that were unread when one of the two ended."""
     group = f"takeover-{uuid4().hex[:8]}"
     folder = world.folder / group
     folder.mkdir()
-    job = JOB.with_name("slow_job.py") if slow_job.WORK in of_work else JOB
-    options = {**_OPTIONS, **of_work}
+    job = JOB.with_name("slow_job.py") if slow_job.WORK in options else JOB
     fleet = Fleet(world.kafka, world.redis.address, group, folder, options=options, job=job)
     try:
         first, other = fleet.join("a"), fleet.join("b")

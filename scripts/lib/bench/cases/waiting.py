@@ -1,4 +1,4 @@
-"""Work that waits, each key in order: `map.in.read.concurrency` beside parallel-consumer, a Java library.
+"""Work that waits, each key in order: `function.concurrency` beside parallel-consumer, a Java library.
 
 `java` compiles its Java program at the start, which needs a JDK; a JRE is not enough.
 """
@@ -22,7 +22,7 @@ from bench.sources import ours
 from bench.table import Result, duration, result
 from bench.world import SLOTS, World
 from broker_jars import PARALLEL_CONSUMER
-from spark_coop_source import map_in_read
+from spark_coop_source import map_keys
 from topics import Record
 
 AGAINST = "parallel-consumer 0.5.3.3"
@@ -129,7 +129,7 @@ def _running(world: World, topic: str) -> Iterator[_Theirs]:
 
 
 def _function(work: Any, schema: str, at_once: int) -> dict[str, str]:
-    return map_in_read(work, schema=schema, per_key=True, concurrency=at_once // SLOTS)
+    return map_keys(work, schema, concurrency=at_once // SLOTS)
 
 
 def _named(wait_ms: tuple[int, int]) -> str:

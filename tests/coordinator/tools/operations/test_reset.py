@@ -190,7 +190,7 @@ def test_a_mirror_of_a_newer_reset_than_redis_has_carries_the_reset_out(
 ) -> None:
     """An operator's command that was killed after its first step."""
     run_query(members, subscribed(tp))
-    log.commit_group_offsets(members.name, {tp: entry(2, 77, members.state.topics[tp.topic].id)})
+    log.commit_group_offsets(members.name, {tp: entry(2, 77, members.state.topics[tp.topic].id, None)})
     members.service(subscribed(tp)).first_positions()
     assert (members.state.stable, reset_epoch(members), members.events[-2:]) == ({tp: 2}, 77, ["recover", "continue"])
 

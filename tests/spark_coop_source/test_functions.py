@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from log_fixtures import task, whole
-from spark_coop_source import map_in_read
+from spark_coop_source import map_batches, map_keys
+from spark_coop_source.function.rows import KeyRecords
 from spark_coop_source.function.user_function import UserFunction, as_text
 from spark_coop_source.task.read import read_slices
 from streams import Stream, keyed
@@ -41,9 +42,11 @@ def of_batches() -> Any:
 
 
 def of_keys() -> Any:
-    def upper(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:
-        texts = [value.decode().upper() for value in batch.column("value").to_pylist()]
-        return pa.RecordBatch.from_pydict({"key": [key] * len(batch), "offset": batch.column("offset"), "upper": texts})
+    def upper(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
+        texts = [value.decode().upper() for value in batch.arrow.column("value").to_pylist()]
+        return pa.RecordBatch.from_pydict(
+            {"key": [key] * len(batch), "offset": batch.arrow.column("offset"), "upper": texts}
+        )
 
     return upper
 
@@ -62,7 +65,7 @@ def test_a_batch_and_a_stream_have_the_rows_that_the_function_makes(
 
     rows = (
         spark.read.format("coop-kafka")
-        .options(**options, **map_in_read(of_batches(), schema="key binary, offset bigint, upper string"))
+        .options(**options, **map_batches(of_batches(), "key binary, offset bigint, upper string"))
         .load()
     )
     assert rows.schema == OUTPUT
@@ -75,7 +78,7 @@ def test_a_batch_and_a_stream_have_the_rows_that_the_function_makes(
         found = rows.selectExpr("spark_partition_id() task", "key", "offset", "upper").collect()
         received.extend((row.task, row.key and bytes(row.key), row.offset, row.upper) for row in found)
 
-    per_key = map_in_read(of_keys(), schema=OUTPUT, per_key=True, concurrency=8)
+    per_key = map_keys(of_keys(), OUTPUT, concurrency=8)
     query = (
         spark.readStream.format("coop-kafka")
         .options(**stream.options, **per_key)
@@ -99,22 +102,22 @@ def test_an_error_of_the_function_reaches_the_user_of_spark(spark: SparkSession,
     kafka.produce(topic, records(20))
     options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "slots": "1"}
 
-    def fails(key: bytes | None, batch: pa.RecordBatch) -> None:
+    def fails(key: bytes | None, batch: KeyRecords) -> None:
         raise KeyError("no such customer")
 
-    rows = spark.read.format("coop-kafka").options(**options, **map_in_read(fails, schema="key binary", per_key=True))
+    rows = spark.read.format("coop-kafka").options(**options, **map_keys(fails, "key binary"))
     with pytest.raises(PySparkException) as failed:
         rows.load().collect()
     message = str(failed.value)
-    assert "MAP_IN_READ_FAILED: the function " in message
+    assert "FUNCTION_FAILED: the function " in message
     assert re.search(rf"raised KeyError, called with {topic}-0 offsets? [0-9-]+ \(key hash [0-9a-f]{{16}}\):", message)
     assert 'raise KeyError("no such customer")' in message
 
     with pytest.raises(PySparkException) as refused:
-        spark.read.format("coop-kafka").options(**options, **map_in_read("no_such_module:f", schema="n long")).load()
-    assert "INVALID_OPTION: option map.in.read = 'no_such_module:f'" in str(refused.value)
+        spark.read.format("coop-kafka").options(**options, **map_batches("no_such_module:f", "n long")).load()
+    assert "INVALID_OPTION: option function = 'no_such_module:f'" in str(refused.value)
     with pytest.raises(PySparkException, match="PARSE_SYNTAX_ERROR"):
-        spark.read.format("coop-kafka").options(**options, **map_in_read("json:dumps", schema="n, long")).load()
+        spark.read.format("coop-kafka").options(**options, **map_batches("json:dumps", "n, long")).load()
 
 
 def test_every_attempt_of_a_task_has_an_id_that_grows(spark: SparkSession, kafka: Kafka) -> None:
@@ -127,7 +130,7 @@ def test_every_attempt_of_a_task_has_an_id_that_grows(spark: SparkSession, kafka
             yield pa.RecordBatch.from_pydict({"id": [TaskContext.get().taskAttemptId()]})  # type: ignore[union-attr]
 
     options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "slots": "2"}
-    rows = spark.read.format("coop-kafka").options(**options, **map_in_read(attempt, schema="id long")).load()
+    rows = spark.read.format("coop-kafka").options(**options, **map_batches(attempt, "id long")).load()
     first, second = ({row.id for row in rows.collect()} for _ in range(2))
     assert len(first) == len(second) == 2
     assert max(first) < min(second)
@@ -140,14 +143,14 @@ def test_a_function_may_be_named_of_a_module_that_every_python_can_import(
     module.write_text(
         "import pyarrow as pa\n"
         "def upper(key, batch):\n"
-        "    texts = [value.decode().upper() for value in batch.column('value').to_pylist()]\n"
+        "    texts = [value.decode().upper() for value in batch.arrow.column('value').to_pylist()]\n"
         "    return pa.RecordBatch.from_pydict({'upper': texts})\n"
     )
     spark.sparkContext.addPyFile(str(module))
     topic = kafka.create_topic()
     kafka.produce(topic, records(100))
     rows = spark.read.format("coop-kafka").options(**{"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic})
-    named = rows.options(**map_in_read(f"{module.stem}:upper", schema="upper string", per_key=True)).load()
+    named = rows.options(**map_keys(f"{module.stem}:upper", "upper string")).load()
     assert sorted(row.upper for row in named.collect()) == sorted(f"VALUE {i}" for i in range(100))
 
 
@@ -158,14 +161,14 @@ def test_waiting_work_on_many_keys_takes_little_more_than_its_share(kafka: Kafka
 
     waiting: list[bytes | None] = []
 
-    def wait(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def wait(key: bytes | None, batch: KeyRecords) -> pa.RecordBatch:
         waiting.append(key)
         together = len(waiting)
         time.sleep(0.002 * len(batch))
         waiting.pop()
         return pa.RecordBatch.from_pydict({"n": [together]})
 
-    function = UserFunction(as_text(wait), StructType([StructField("n", LongType())]), True, 16)
+    function = UserFunction(as_text(wait), StructType([StructField("n", LongType())]), "keys", 16)
     made = read_slices(task(kafka, [whole(topic, 0, 2_000)]), function)
     together = [row["n"] for batch in made for row in batch.to_pylist()]
     assert median(together) >= 8
@@ -181,7 +184,7 @@ def test_the_function_receives_records_of_several_partitions_one_partition_a_bat
             (partition,) = set(batch.column("partition").to_pylist())
             yield pa.RecordBatch.from_pydict({"n": [partition * 1_000 + len(batch)]})
 
-    function = UserFunction(as_text(sizes), StructType([StructField("n", LongType())]), False, 1)
+    function = UserFunction(as_text(sizes), StructType([StructField("n", LongType())]), "batches")
     partition = task(kafka, [whole(topic, 0, 100, p) for p in range(3)])
     made = [row["n"] for batch in read_slices(partition, function) for row in batch.to_pylist()]
     assert made == [100, 1_100, 2_100]
