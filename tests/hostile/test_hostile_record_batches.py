@@ -169,7 +169,7 @@ def test_a_mutant_is_read_as_kafka_python_reads_it_or_refused_by_name(
                 raise
             except Exception as error:  # noqa: BLE001  each codec has its own
                 assert java_reads_it(mutant, error), (number, error)
-    assert read_whole >= 10, "mutants of which none is read compare nothing"
+    assert read_whole >= len(seeds) // 200, "mutants of which none is read compare nothing"
 
 
 CHECKED = "check with Kafka's console consumer"
