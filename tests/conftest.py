@@ -32,9 +32,10 @@ import servers
 import temporary
 from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
+from coordinator.kafka import connection, writable
 from coordinator.values.subscription import TopicPartition
 from documented import Place
-from group_services import Group
+from group_services import SHORT_MS, Group
 from guarded_broker import GuardedBroker, guarded_broker
 from own_valkey import OwnValkey
 from secure_listener import SecureListener
@@ -54,11 +55,25 @@ SPARK_PROCESSES = 2
 STARTS_SPARK = {"spark", "fleet", "fleets"}
 """Fixtures whose tests start a Spark session, or drivers."""
 
-SERVERS = {"kafka_server", "guarded", "redis_url", "valkey", "store_server", "spark", *redis_servers.KINDS}
+SERVERS = {
+    "kafka_server",
+    "guarded",
+    "three_brokers",
+    "redis_url",
+    "valkey",
+    "store_server",
+    "spark",
+    *redis_servers.KINDS,
+}
 """Fixtures that start a server; a test that uses one has the mark `server`, in whatever way it comes to it."""
 
-settings.register_profile("here", deadline=None)  # how long an example takes is this machine's matter
-settings.load_profile("here")
+LONG = {"fleet", "three_brokers", *redis_servers.OTHER_KINDS}
+"""Fixtures whose tests have the mark `long`: drivers by spark-submit, three brokers, other kinds of Redis."""
+
+# How long an example takes is this machine's matter. `scripts/test --long` takes the profile `many`.
+settings.register_profile("few", deadline=None, max_examples=25)
+settings.register_profile("many", deadline=None, max_examples=100)
+settings.load_profile("few")
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a script; each driver would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -251,11 +266,15 @@ def world(store_server: StoreServer) -> World:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what -m excludes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use a server; begin with what takes longest, so that no process waits long for the other."""
+    """Add the marks that tests have by themselves; begin with what takes longest, so that no process waits long."""
     of_spark = sorted({i.path for i in items if STARTS_SPARK.intersection(getattr(i, "fixturenames", ()))})
     for item in items:
         if SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("server")
+        if LONG.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("long")
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("examples")
         if item.path in of_spark:
             item.add_marker(pytest.mark.xdist_group(f"spark-{of_spark.index(item.path) % SPARK_PROCESSES}"))
     items.sort(
@@ -288,8 +307,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker
     of_module = getattr(metafunc.module, "ON_EACH_SERVER", False) and not marked("one_server")
     if (of_module or marked("each_server")) and "store_server" in metafunc.fixturenames:
-        kinds = [pytest.param(fixture, id=name) for fixture, name in redis_servers.KINDS.items()]
-        metafunc.parametrize("store_server", kinds, indirect=True, scope="session")
+        metafunc.parametrize("store_server", redis_servers.PARAMS, indirect=True, scope="session")
 
 
 @pytest.fixture
@@ -298,6 +316,19 @@ def members(kafka: Kafka, redis_url: str, group: str) -> Iterator[Group]:
     made = Group(kafka, redis_url, group)
     yield made
     made.close()
+
+
+@pytest.fixture
+def short_sessions(members: Group) -> None:
+    """For members of tests in which Redis loses its state: a recovery waits for a session."""
+    members.session_ms = SHORT_MS
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask brokers that are not there for less than a second."""
+    monkeypatch.setattr(connection, "FIRST_CONTACT_MS", 300)
+    monkeypatch.setattr(writable, "RETRY_INTERVAL_MS", 10)
 
 
 @pytest.fixture

@@ -144,6 +144,7 @@ def all_is_done(of: Application, topic: str) -> None:
     assert not now.ics, "no gap is left"
 
 
+@pytest.mark.long
 def test_the_next_life_replays_only_rows_without_an_acknowledgement(applications: Applications, topic: str) -> None:
     driver = applications("a", **{"replay.acknowledged": "false"})
     done = killed_half_way(driver)
@@ -153,6 +154,7 @@ def test_the_next_life_replays_only_rows_without_an_acknowledgement(applications
     assert "a replay leaves out records that were acknowledged" in (driver.folder / "driver.log").read_text()
 
 
+@pytest.mark.long
 def test_another_application_reads_only_rows_without_an_acknowledgement(applications: Applications, topic: str) -> None:
     done, heir = killed_half_way(applications("a")), applications("b")
     heir.start()

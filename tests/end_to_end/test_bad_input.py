@@ -189,6 +189,7 @@ print("COUNT", spark.read.format("coop-kafka").options(**options).load().count()
 """
 
 
+@pytest.mark.long
 def test_a_worker_without_our_packages_fails_with_the_remedy(kafka: Kafka, tmp_path: Path) -> None:
     """Workers run PYSPARK_PYTHON: here one that has pyspark and this project, and nothing that it needs."""
     topic = kafka.create_topic("worker")

@@ -82,6 +82,7 @@ def freeze_in_a_batch(fleet: Fleet, driver: Driver) -> None:
     assert not held.epochs & fleet.held(driver).epochs
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_three_drivers_on_one_partition_survive_kills_and_freezes_and_keep_every_key_in_order(
     fleets: Fleets,

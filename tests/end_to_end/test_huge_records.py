@@ -1,10 +1,13 @@
 """A record that is larger than kafka-python's limit of an answer, through Spark."""
 
+import pytest
+
 from log_fixtures import produce_large
 from streams import Stream
 from topics import Kafka, Record
 
 
+@pytest.mark.long
 def test_a_record_of_a_hundred_megabytes_reaches_the_sink_with_those_around_it(stream: Stream, kafka: Kafka) -> None:
     topic = kafka.create_topic("huge", config={"max.message.bytes": "104000000"})
     kafka.produce(topic, [Record(b"v", b"%d" % i) for i in range(4)])

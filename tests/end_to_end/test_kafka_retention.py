@@ -56,6 +56,7 @@ def stable_of(stream: Stream) -> list[int]:
     return [offset for tp, offset in state(stream).stable.items() if tp.topic == topic_of(stream)]
 
 
+@pytest.mark.long
 def test_positions_of_an_idle_query_stay_and_those_of_a_topic_that_was_left_go(
     streams: dict[str, Stream], forgetful: Kafka, group: str
 ) -> None:

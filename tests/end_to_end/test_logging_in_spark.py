@@ -76,6 +76,7 @@ def submit(kafka: Kafka, redis_url: str, tmp_path: Path) -> Submit:
     return run
 
 
+@pytest.mark.long
 def test_without_a_configuration_stderr_has_only_warnings_in_their_form(submit: Submit) -> None:
     lines, _ = submit()
     found = [LINE.fullmatch(line) for line in lines]
@@ -87,6 +88,7 @@ def test_without_a_configuration_stderr_has_only_warnings_in_their_form(submit: 
     assert {m[1] for m in found if m} == {"WARNING"}
 
 
+@pytest.mark.long
 def test_at_info_each_batch_is_one_line_and_json_has_its_numbers(submit: Submit) -> None:
     lines, batches_run = submit(COOP_LOG_LEVEL="INFO", COOP_LOG_FORMAT="json")
     found = [json.loads(line) for line in lines]

@@ -49,6 +49,7 @@ def login(address: str, endpoint: TokenEndpoint, secret: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 def test_a_stream_goes_on_over_the_ends_of_its_tokens(
     spark: SparkSession, bearer: tuple[Kafka, str], endpoint: TokenEndpoint, redis_url: str, group: str, tmp_path: Path
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_stream_goes_on_over_the_ends_of_its_tokens(
     require_good(judge(sent(records), stream.sink.received))
 
 
+@pytest.mark.long
 def test_a_refused_client_is_named_without_its_secret(
     spark: SparkSession, bearer: tuple[Kafka, str], endpoint: TokenEndpoint
 ) -> None:

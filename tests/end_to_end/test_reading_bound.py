@@ -91,6 +91,7 @@ def top(stream: Stream, run: Run) -> str:
     return " ".join(out.split())
 
 
+@pytest.mark.long
 def test_a_query_that_waits_for_kafka_says_so_in_log_and_top(
     stream: Stream, kafka: Kafka, run: Run, tmp_path: Path
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_query_that_waits_for_kafka_says_so_in_log_and_top(
         eventually(lambda: LINE in log.read_text(), "Spark's thread has copied the reader's line")
 
 
+@pytest.mark.long
 def test_a_query_that_processes_for_long_says_nothing(stream: Stream, kafka: Kafka, run: Run, tmp_path: Path) -> None:
     stream.sink = Counting(seconds=6.0)
     with driver_output(stream.spark, tmp_path / "log") as log, running(stream, kafka):

@@ -134,6 +134,7 @@ def client(program: str, place: Place, *arguments: str) -> str:
     return place.run(f"python client.py {' '.join(arguments)}")
 
 
+@pytest.mark.long
 def test_a_client_of_spark_connect_needs_nothing_of_ours(connect_url: str, place: Place, group: str) -> None:
     here = place.put_in(CONNECT).replace("sc://localhost:15002", connect_url).replace("orders-by-connect", group)
     loaded = "\nimport sys; print({'spark_coop_source', 'coordinator'} & {*sys.modules})\n"
@@ -141,15 +142,18 @@ def test_a_client_of_spark_connect_needs_nothing_of_ours(connect_url: str, place
     assert printed.split("\n")[-3:] == ["50", "set()", ""]
 
 
+@pytest.mark.long
 def test_what_the_page_says_works_through_connect(connect_url: str, place: Place, group: str) -> None:
     printed = client(WHAT_WORKS, place, connect_url, place.topic, group).splitlines()
     assert printed[-4:] == ["batch 50", "view 50", f"function {2 * sum(range(50))}", "progress {'twice'}"]
 
 
+@pytest.mark.long
 def test_two_clients_of_a_server_are_one_application(connect_url: str, place: Place, group: str) -> None:
     assert client(TWO_CLIENTS, place, connect_url, place.topic, group).splitlines()[-2:] == ["GROUP_BUSY", "both"]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)  # four drivers, one after the other
 def test_a_pipeline_has_a_streaming_table_of_a_topic(kafka: Kafka, place: Place, group: str) -> None:
     (spec,) = blocks(PAGE, "yaml")

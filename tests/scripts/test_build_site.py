@@ -18,7 +18,7 @@ from sites import CHROMIUM, NO_CHROMIUM, looking
 
 PROGRAM = [sys.executable, str(ROOT / "scripts" / "lib" / "build_site.py")]
 
-pytestmark = pytest.mark.xdist_group("browser")  # one for all
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.long]  # one build for all
 
 
 @pytest.fixture(scope="module")

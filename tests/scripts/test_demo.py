@@ -41,6 +41,7 @@ def running(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
         demo.communicate()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "code"),
     [
@@ -79,6 +80,7 @@ print(code, len(psutil.Process().children(recursive=True)))
 """
 
 
+@pytest.mark.long
 def test_ctrl_c_in_the_moment_in_which_spark_starts_leaves_nothing(environment: dict[str, str], tmp_path: Path) -> None:
     lib = str(DEMO.with_name("lib"))
     command = [f"{lib}/environment.sh", "python", "-c", INTERRUPTED, lib, "--rows", "5000"]

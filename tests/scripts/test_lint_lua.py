@@ -52,5 +52,6 @@ def test_lua_that_cannot_be_read_is_found(lua: Path) -> None:
     assert [each for each in lint_lua.findings(lua) if each.startswith("look.lua:1:4: (E011)")]
 
 
+@pytest.mark.long
 def test_the_lua_of_the_store_has_no_finding() -> None:
     assert lint_lua.findings() == []

@@ -40,6 +40,7 @@ def fault(old: str, new: str) -> Fault:
     return Fault("a fault", (Edit("coordinator/values/hash_map.py", old, new),), (TEST,))
 
 
+@pytest.mark.long
 def test_a_fault_is_caught_by_the_test_that_fails_with_it(tree: Path) -> None:
     assert (
         Hunt(tree)
@@ -48,6 +49,7 @@ def test_a_fault_is_caught_by_the_test_that_fails_with_it(tree: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_all_catchers_pass_without_a_fault_or_no_fault_is_hunted(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mutants.hunt._AT_ONCE", 1)
     ranges = replace(fault("", ""), tests=("tests/coordinator/values/test_ranges.py", TEST))
@@ -56,6 +58,7 @@ def test_all_catchers_pass_without_a_fault_or_no_fault_is_hunted(tree: Path, mon
         Hunt(tree).sound([ranges])
 
 
+@pytest.mark.long
 def test_an_edit_that_changes_nothing_is_caught_by_nothing(tree: Path) -> None:
     assert Hunt(tree).find(fault("lo = c.hi + 1", "lo = 1 + c.hi")).caught_by == ""
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -36,14 +36,17 @@ from topics import Kafka
 
 UNLIMITED = Limits()
 BATCHES = 20  # more than any test here needs
+LONG_MS, SHORT_MS = 30_000, 500
+"""A session that outlives a slow machine's pauses, `Group.lose` ends it; and one that a recovery waits for."""
 
 
 @dataclass
 class TestClock:
-    """Goes on by itself, and can be moved; a wait is short, but never nothing."""
+    """Goes on by itself, and can be moved; a wait is short, but never nothing. The next one does `at_wait`."""
 
     __test__ = False
     skipped: int = 0
+    at_wait: Callable[[], None] | None = None
 
     def now_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000 + self.skipped
@@ -52,6 +55,9 @@ class TestClock:
         return self.now_ms()
 
     def wait(self, ms: int) -> None:
+        at_wait, self.at_wait = self.at_wait, None
+        if at_wait:
+            at_wait()
         time.sleep(min(ms, 20) / 1000)
 
     def skip(self, ms: int) -> None:
@@ -73,6 +79,7 @@ class Group:
     redis_url: str
     name: str
     clock: TestClock = field(default_factory=TestClock)
+    session_ms: int = LONG_MS
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
@@ -89,13 +96,14 @@ class Group:
         *,
         fail_on_data_loss: bool = True,
         log: Log | None = None,
-        session_ms: int = 500,
+        session_ms: int = 0,
         settings: GroupSettings | None = None,
         fields: Mapping[str, str] | None = None,
         application: str = "",
     ) -> Service:
         """A member to be, in a process of its own: it knows nothing yet."""
         if settings is None:
+            session_ms = session_ms or self.session_ms
             settings = GroupSettings(self.name, capacity=2, session_ms=session_ms, fail_on_data_loss=fail_on_data_loss)
         store = store_of(ScriptCalls.of(self.client, settings))
         made = Service if settings.ordering == "key" else Cooperative
@@ -134,6 +142,18 @@ class Group:
     @property
     def keys(self) -> list[str]:
         return sorted(self.redis.scan_iter(f"coop:v1:{{{self.name}}}:*"))
+
+    def lose(self, service: Service) -> None:
+        """Let the lease of a member end now, as if it had been silent for a session."""
+        now_ms = self.store.positions.now_ms()
+        assert self.redis.zadd(GroupKeys(self.name).leases, {service.member: now_ms - 1}, xx=True, ch=True) == 1
+
+    @contextmanager
+    def losing(self, service: Service) -> Iterator[None]:
+        """Let the lease of a member end once another one waits, which it must do in the body of `with`."""
+        self.clock.at_wait = lambda: self.lose(service)
+        yield
+        assert self.clock.at_wait is None, "nobody has waited for the end of the lease"
 
     def lose_everything(self) -> None:
         """Delete all keys of the group."""

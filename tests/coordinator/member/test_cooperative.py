@@ -119,8 +119,9 @@ def test_a_plan_that_never_reached_the_wal_is_planned_again(members: Group, fort
 
 
 def test_a_dead_members_slice_is_served_again_after_its_session(members: Group, forty: TopicPartition) -> None:
-    dead, other = member(members, forty, session_ms=500), member(members, forty, session_ms=500)
+    dead, other = member(members, forty), member(members, forty)
     lost = first_batch(members, dead)
+    members.lose(dead)
     assert records(lost) == read(forty, 0, 10)
     ends, start = [], StreamOffset(members.name)
     other.first_positions()
@@ -160,11 +161,12 @@ def test_a_member_that_leaves_frees_the_rest_at_once(members: Group, forty: Topi
 
 
 def test_available_now_ends_when_all_is_done_by_any_member(members: Group, forty: TopicPartition) -> None:
-    one, two = member(members, forty, session_ms=500), member(members, forty, session_ms=500)
+    one, two = member(members, forty), member(members, forty)
     end = first_batch(members, one)
     two.first_positions()
     two.set_targets()
-    got = records(*batches(two, StreamOffset(members.name)))
+    with members.losing(one):
+        got = records(*batches(two, StreamOffset(members.name)))
     assert got == read(forty, 0, 40)  # the slice of the first one too, which does not go on
     assert records(end) < got
 
@@ -200,11 +202,12 @@ def test_another_ordering_is_refused_once_the_other_member_renews_its_lease(
 def test_another_ordering_waits_for_the_lease_of_a_dead_member(
     members: Group, forty: TopicPartition, before: str, after: str
 ) -> None:
-    dead = member(members, forty, session_ms=500, ordering=before)
+    dead = member(members, forty, ordering=before)
     dead.tasks(first_batch(members, dead))
-    new = member(members, forty, session_ms=500, ordering=after)
-    new.first_positions()
-    assert records(*batches(new, StreamOffset(members.name))) == read(forty, 0, 40)
+    new = member(members, forty, ordering=after)
+    with members.losing(dead):
+        new.first_positions()
+        assert records(*batches(new, StreamOffset(members.name))) == read(forty, 0, 40)
 
 
 @pytest.mark.parametrize(("before", "after"), [("key", "none"), ("none", "key")])

@@ -20,6 +20,8 @@ from documented import commands
 from group_services import Group, batches, read, records, run, subscribed
 from streams import keyed
 
+pytestmark = pytest.mark.usefixtures("short_sessions")
+
 
 @dataclass(frozen=True, slots=True)
 class Copied:

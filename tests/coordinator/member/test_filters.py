@@ -14,15 +14,26 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.values.offset_spec import Earliest
 from coordinator.values.record_filter import EVERYTHING, RecordFilter
 from coordinator.values.subscription import TopicPartition
-from group_services import UNLIMITED, Group, batch, batches, beats, read, records, slices_read, subscribed, whole
+from group_services import (
+    LONG_MS,
+    UNLIMITED,
+    Group,
+    batch,
+    batches,
+    beats,
+    read,
+    records,
+    slices_read,
+    subscribed,
+    whole,
+)
 from streams import eventually
 
 A, B = RecordFilter(deny=frozenset([b"a"])), RecordFilter(deny=frozenset([b"b"]))
-SHORT_MS, LONG_MS = 500, 20_000
 
 
-def member(members: Group, tp: TopicPartition, of: RecordFilter, session_ms: int = LONG_MS) -> Service:
-    settings = GroupSettings(members.name, capacity=2, session_ms=session_ms, filter=of)
+def member(members: Group, tp: TopicPartition, of: RecordFilter) -> Service:
+    settings = GroupSettings(members.name, capacity=2, session_ms=LONG_MS, filter=of)
     service = members.service(subscribed(tp), settings=settings)
     service.first_positions()
     return service
@@ -61,9 +72,10 @@ def test_a_member_with_another_filter_is_refused_by_name_while_the_old_one_renew
 
 
 def test_a_member_with_another_filter_waits_for_the_lease_of_a_dead_one(members: Group, tp: TopicPartition) -> None:
-    dead, new = member(members, tp, A, SHORT_MS), member(members, tp, B, SHORT_MS)
+    dead, new = member(members, tp, A), member(members, tp, B)
     joins(members, dead)
-    found = [*batches(new, StreamOffset(members.name))]
+    with members.losing(dead):
+        found = [*batches(new, StreamOffset(members.name))]
     assert records(*found) == read(tp, 0, 5)
     assert (members.state.stable, filter_in_force(members)) == ({tp: 5}, B.text)
 
@@ -87,8 +99,9 @@ def test_a_lone_member_restarts_with_another_filter(members: Group, tp: TopicPar
 
 def test_a_member_whose_lease_ended_cannot_go_on_beside_another_filter(members: Group, tp: TopicPartition) -> None:
     """Its batch is refused too: the new owner reads these records with its own filter."""
-    paused, new = member(members, tp, A, SHORT_MS), member(members, tp, B, SHORT_MS)
+    paused, new = member(members, tp, A), member(members, tp, B)
     planned = batch(paused, StreamOffset(members.name))
+    members.lose(paused)
     found = new.next_offset(StreamOffset(members.name), UNLIMITED)
     with ThreadPoolExecutor(1) as own_thread:
         refused = own_thread.submit(paused.next_offset, planned, UNLIMITED)
@@ -102,15 +115,17 @@ def test_a_member_whose_lease_ended_cannot_go_on_beside_another_filter(members: 
 @pytest.fixture
 def planned(members: Group, tp: TopicPartition) -> StreamOffset:
     """A batch that was planned under the filter A, and not completed."""
-    query = member(members, tp, A, SHORT_MS)
-    return batch(query, StreamOffset(members.name))
+    query = member(members, tp, A)
+    end = batch(query, StreamOffset(members.name))
+    members.lose(query)
+    return end
 
 
 @pytest.mark.parametrize("now", [B, EVERYTHING], ids=["another filter", "no filter"])
 def test_a_replay_under_another_filter_is_a_named_error(
     members: Group, tp: TopicPartition, planned: StreamOffset, now: RecordFilter
 ) -> None:
-    query = member(members, tp, now, SHORT_MS)
+    query = member(members, tp, now)
     with pytest.raises(FilterChangedError, match=f"planned with the filter of digest {A.digest}") as error:
         query.tasks(planned)
     assert error.value.remedy.startswith("stop the other members of the group; run the query once more")
@@ -132,7 +147,7 @@ def test_a_batch_whose_ranges_others_have_acquired_binds_no_filter(
 def test_a_replay_under_its_own_filter_reads_the_same(
     members: Group, tp: TopicPartition, planned: StreamOffset
 ) -> None:
-    query = member(members, tp, A, SHORT_MS)
+    query = member(members, tp, A)
     again = StreamOffset.from_json(planned.to_json())
     assert again == planned
     assert slices_read(query, again) == tuple(sorted(planned.slices))
@@ -141,10 +156,12 @@ def test_a_replay_under_its_own_filter_reads_the_same(
 
 
 def test_a_batch_that_was_planned_without_a_filter_is_not_replayed_with_one(members: Group, tp: TopicPartition) -> None:
-    planned = batch(member(members, tp, EVERYTHING, SHORT_MS), StreamOffset(members.name))
+    before = member(members, tp, EVERYTHING)
+    planned = batch(before, StreamOffset(members.name))
+    members.lose(before)
     assert "filter" not in planned.to_json()["#"]
     with pytest.raises(FilterChangedError, match="was planned without a filter"):
-        member(members, tp, A, SHORT_MS).tasks(planned)
+        member(members, tp, A).tasks(planned)
 
 
 def standalone(members: Group, tp: TopicPartition, of: RecordFilter) -> Standalone:

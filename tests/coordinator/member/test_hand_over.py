@@ -23,12 +23,11 @@ def plans_all(service: Service, group: str, tp: TopicPartition) -> bool:
 
 
 def test_records_that_a_replay_skipped_are_not_in_the_next_offset(members: Group, tp: TopicPartition) -> None:
-    slow, other = members.service(subscribed(tp)), members.service(subscribed(tp), session_ms=60_000)
+    slow, other = members.service(subscribed(tp)), members.service(subscribed(tp))
     slow.first_positions()
     end = batch(slow, StreamOffset(members.name))
-    eventually(
-        lambda: plans_all(other, members.name, tp), "the lease of the slow one ends, the other plans its records"
-    )
+    members.lose(slow)
+    eventually(lambda: plans_all(other, members.name, tp), "the other plans its records")
 
     replaying = members.service(subscribed(tp))
     assert slices_read(replaying, end) == ()
@@ -39,10 +38,11 @@ def test_records_that_a_replay_skipped_are_not_in_the_next_offset(members: Group
 
 
 def test_each_refused_call_of_a_member_that_lost_its_ranges_is_one_event(members: Group, tp: TopicPartition) -> None:
-    slow, other = members.service(subscribed(tp)), members.service(subscribed(tp), session_ms=60_000)
+    slow, other = members.service(subscribed(tp)), members.service(subscribed(tp))
     slow.first_positions()
     end = batch(slow, StreamOffset(members.name))
-    eventually(lambda: plans_all(other, members.name, tp), "the lease of the slow one ends, the other takes over")
+    members.lose(slow)
+    eventually(lambda: plans_all(other, members.name, tp), "the other takes over")
     slow.next_offset(end, UNLIMITED)
     zombie = members.service(subscribed(tp))
     for _ in range(2):

@@ -26,6 +26,8 @@ from kafka_logs import Elected, kafka_log
 from streams import keyed
 from topics import Kafka
 
+pytestmark = pytest.mark.usefixtures("short_sessions")
+
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 IDS = {"orders": "id-1"}
 

@@ -21,11 +21,15 @@ SILENCE_S = 2 * SESSION_S
 
 @dataclass
 class OutageClock(TestClock):
-    """While Redis is away, a wait moves the clock and takes no time. Redis is back after the outage."""
+    """While Redis is away, waits alone move the clock, and take no time. Redis is back after the outage."""
 
     __test__ = False
     away_ms: int = 0
     back: Callable[[], None] | None = None
+    stopped_ms: int = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() if self.back is None else self.stopped_ms + self.skipped
 
     def wait(self, ms: int) -> None:
         if self.back is None:
@@ -52,6 +56,7 @@ def members(kafka: Kafka, valkey: OwnValkey, group: str, clock: OutageClock) -> 
 
 def go_away(valkey: OwnValkey, clock: OutageClock, ms: int) -> None:
     valkey.stop()
+    clock.stopped_ms = clock.now_ms() - clock.skipped
     clock.away_ms, clock.back = ms, valkey.restart
 
 

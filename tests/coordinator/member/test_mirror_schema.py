@@ -17,6 +17,8 @@ from group_services import run as run_query
 from kafka_logs import kafka_log
 from streams import keyed
 
+pytestmark = pytest.mark.usefixtures("short_sessions")
+
 NEWER = (3, "coop-kafka v2 any text")
 REFUSAL = "schema '2' of the mirror, this coop-kafka reads schema '1'"
 

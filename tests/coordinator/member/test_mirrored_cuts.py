@@ -3,12 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import pytest
+
 from coordinator.errors import LogError
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, subscribed
 from kafka_logs import Elected
 from streams import keyed
+
+pytestmark = pytest.mark.usefixtures("short_sessions")
 
 
 def _nothing() -> None:

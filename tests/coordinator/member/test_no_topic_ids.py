@@ -15,6 +15,8 @@ from group_services import Group, batches, read, records, subscribed
 from kafka_logs import kafka_log
 from streams import keyed
 
+pytestmark = pytest.mark.usefixtures("short_sessions")
+
 
 @pytest.fixture(params=[(2, 7), (2, 1)], ids=["2.7", "2.1"])
 def old_log(members: Group, request: pytest.FixtureRequest) -> Iterator[KafkaLog]:

@@ -58,7 +58,7 @@ def test_four_members_read_a_quarter_each_and_all_of_it(members: Group, tp: Topi
 
 
 def test_a_spare_with_an_empty_checkpoint_waits_and_goes_on_at_the_position(members: Group, tp: TopicPartition) -> None:
-    first = pinned(members, tp, LOWER, session_ms=3_000)
+    first = pinned(members, tp, LOWER)
     done = confirmed(members, first)
     members.kafka.produce(tp.topic, keyed(4, first=5))
     spare = pinned(members, tp, LOWER)
@@ -67,6 +67,7 @@ def test_a_spare_with_an_empty_checkpoint_waits_and_goes_on_at_the_position(memb
         with beating(first):
             batch(first, done)
             assert not waiting.done(), "the first one lives"
+        members.lose(first)
         found = waiting.result()
     assert found is not None
     assert hashes(found, tp) == (LOWER,)
@@ -91,9 +92,12 @@ def test_a_part_of_the_ranges_of_a_living_member_is_refused(members: Group, tp: 
 def test_a_part_of_the_ranges_of_a_dead_member_waits_for_the_end_of_its_lease(
     members: Group, tp: TopicPartition
 ) -> None:
-    confirmed(members, pinned(members, tp, LOWER, session_ms=1_000))
+    dead = pinned(members, tp, LOWER)
+    confirmed(members, dead)
     members.kafka.produce(tp.topic, keyed(4, first=5))
-    quarter = confirmed(members, pinned(members, tp, QUARTERS[0]))
+    heir = pinned(members, tp, QUARTERS[0])
+    with members.losing(dead):
+        quarter = confirmed(members, heir)
     assert hashes(quarter, tp) == (QUARTERS[0],)
     assert positions(members, tp) == {QUARTERS[0]: 9, QUARTERS[1]: 5, UPPER: 0}
 
@@ -208,10 +212,11 @@ def test_an_operator_moves_a_group_of_pinned_members(members: Group, tp: TopicPa
 
 
 def test_a_member_that_was_replaced_while_it_hung_becomes_the_spare(members: Group, tp: TopicPartition) -> None:
-    first = pinned(members, tp, LOWER, session_ms=1_000)
+    first = pinned(members, tp, LOWER)
     hung = batch(first, empty(members))
     second = pinned(members, tp, LOWER)
-    then = batch(second, empty(members))
+    with members.losing(first):
+        then = batch(second, empty(members))
     assert {s.offsets.start for s in then.slices} == {0}, "nothing was confirmed"
     with ThreadPoolExecutor(1) as own_thread:
         waiting = own_thread.submit(first.next_offset, hung, UNLIMITED)

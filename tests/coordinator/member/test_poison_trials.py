@@ -17,12 +17,9 @@ from coordinator.tools.operations.top_view import limited_lanes
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
-from group_services import UNLIMITED, Group, batch, records, slices_read, subscribed
+from group_services import SHORT_MS, UNLIMITED, Group, batch, records, slices_read, subscribed
 from streams import eventually
 
-ON_EACH_SERVER = True
-
-SURVIVES = 30_000
 LOWER, UPPER = cuts(2)
 
 
@@ -49,7 +46,7 @@ def until_planned(service: Service, start: StreamOffset, wanted: Callable[[Strea
 
 
 def test_a_member_reports_its_begun_slices_again_until_redis_stores_them(members: Group, tp: TopicPartition) -> None:
-    one = members.service(subscribed(tp))
+    one = members.service(subscribed(tp), session_ms=SHORT_MS)
     one.first_positions()
     end = batch(one, StreamOffset(members.name))
     keys = GroupKeys(members.name)
@@ -79,9 +76,10 @@ def test_available_now_reads_a_lane_that_an_operator_has_just_released(members: 
 
 def test_the_slices_of_a_lost_member_are_all_read_in_the_next_batch(members: Group, tp: TopicPartition) -> None:
     nothing = StreamOffset(members.name)
-    one, two = members.service(subscribed(tp)), members.service(subscribed(tp), session_ms=SURVIVES)
+    one, two = (members.service(subscribed(tp)) for _ in range(2))
     one.first_positions()
     hang(one, batch(one, nothing))
+    members.lose(one)
     end = until_planned(two, nothing, lambda end: any(end.slices))
     assert members.store.poison.strikes()
     assert records(end) == {(tp.topic, offset) for offset in range(5)}
@@ -95,8 +93,7 @@ def test_a_record_that_never_ends_holds_up_some_members_and_is_parked(
     members: Group, tp: TopicPartition, run: Run
 ) -> None:
     nothing = StreamOffset(members.name)
-    one, two, three = (members.service(subscribed(tp)) for _ in range(3))
-    four = members.service(subscribed(tp), session_ms=SURVIVES)
+    one, two, three, four = (members.service(subscribed(tp)) for _ in range(4))
     one.first_positions()
     whole = batch(one, nothing)
     hung = whole.slices[0].hashes
@@ -108,6 +105,7 @@ def test_a_record_that_never_ends_holds_up_some_members_and_is_parked(
         service.tasks(end)
         service.receive([replace(SliceCost.nothing(s), finished=s.hashes != hung) for s in end.slices])
         service.heartbeat()
+        members.lose(service)
         return [s for s in end.slices if s.hashes == hung]
 
     hangs(one, whole)

@@ -12,6 +12,8 @@ from coordinator.values.subscription import TopicPartition, Topics
 from group_services import Group, subscribed
 from streams import keyed
 
+pytestmark = pytest.mark.usefixtures("short_sessions")
+
 GROUP, TOPIC = "accept.individual.commit", "accept.range.fetch"
 
 

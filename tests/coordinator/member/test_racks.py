@@ -18,7 +18,7 @@ from group_services import UNLIMITED, Group
 from streams import eventually
 from topics import Kafka
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.long]  # two brokers of its own
 LED_BY = [1, 2, 2, 1, 2, 1]
 RACKS = {1: "a", 2: "b"}
 

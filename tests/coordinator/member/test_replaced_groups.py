@@ -17,6 +17,8 @@ from group_services import UNLIMITED, Group, batch, read, records, run, subscrib
 from kafka_logs import Through, Unmirrored
 from streams import keyed
 
+pytestmark = pytest.mark.usefixtures("short_sessions")
+
 
 @dataclass
 class Forbidden(Through):

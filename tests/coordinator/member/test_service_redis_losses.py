@@ -21,10 +21,12 @@ from coordinator.values.log import Log
 from coordinator.values.offset_spec import Latest
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
-from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
+from group_services import LONG_MS, UNLIMITED, Group, batch, read, records, run, subscribed
 from kafka_logs import Through, Unmirrored
 from recording_listener import RecordingListener
 from streams import eventually, keyed
+
+pytestmark = pytest.mark.usefixtures("short_sessions")
 
 
 def test_a_mirror_without_redis_is_a_recovery_not_a_new_group(members: Group, tp: TopicPartition) -> None:
@@ -85,6 +87,7 @@ def test_latest_is_not_where_a_group_begins_that_has_lost_its_meta(members: Grou
     assert members.events == ["found", "recover", "policy", "continue"], strict
 
 
+@pytest.mark.usefixtures("impatient")
 def test_an_unreadable_mirror_creates_no_group(members: Group, tp: TopicPartition) -> None:
     (port,) = servers.free_ports(1)
     address = {"bootstrap_servers": f"127.0.0.1:{port}", "bootstrap_timeout_ms": 1_000}
@@ -140,13 +143,14 @@ def test_a_listener_receives_lost_for_ranges_that_another_member_took_after_the_
 ) -> None:
     listener = RecordingListener()
     sleeper = members.service(
-        subscribed(tp), settings=GroupSettings(members.name, capacity=2, session_ms=500, listener=listener)
+        subscribed(tp), settings=GroupSettings(members.name, capacity=2, session_ms=LONG_MS, listener=listener)
     )
     sleeper.first_positions()
     end = batch(sleeper, StreamOffset(members.name))
     assert listener.calls == [("assigned", {tp: (WHOLE,)})]
-    heir = members.service(subscribed(tp), session_ms=60_000)
-    eventually(lambda: bool(heir.next_offset(StreamOffset(members.name), UNLIMITED)), "the lease of the sleeper ends")
+    members.lose(sleeper)
+    heir = members.service(subscribed(tp), session_ms=LONG_MS)
+    eventually(lambda: bool(heir.next_offset(StreamOffset(members.name), UNLIMITED)), "the heir has a batch")
     taken = tuple(hashes for hashes, _, member in members.state.owners[tp] if member == heir.member)
     sleeper.next_offset(end, UNLIMITED)
     assert listener.calls[1] == ("lost", {tp: taken})

@@ -51,13 +51,14 @@ def taken_over(members: Group, standby: Service) -> StreamOffset:
 def test_a_standby_reads_nothing_until_the_owner_dies_and_then_goes_on_at_the_position(
     members: Group, tp: TopicPartition, ordinary: bool
 ) -> None:
-    owner = member(members, tp, session_ms=SHORT_MS, standby=not ordinary)
+    owner = member(members, tp, standby=not ordinary)
     standby = member(members, tp)
     with beating(owner):
         confirmed(members, owner)
         assert standby.next_offset(empty(members), UNLIMITED) is None
         assert states(members) == {owner.member: WORKING, standby.member: STANDBY}
         assert view(members.name, members.state).state == "Stable"
+    members.lose(owner)
     members.kafka.produce(tp.topic, keyed(4, first=5))
     found = taken_over(members, standby)
     assert records(found) == read(tp, 5, 9)
@@ -65,8 +66,9 @@ def test_a_standby_reads_nothing_until_the_owner_dies_and_then_goes_on_at_the_po
 
 
 def test_a_standby_takes_over_the_unconfirmed_batch_of_a_dead_owner(members: Group, tp: TopicPartition) -> None:
-    owner = member(members, tp, session_ms=SHORT_MS)
+    owner = member(members, tp)
     lost = batch(owner, empty(members))
+    members.lose(owner)
     standby = member(members, tp)
     found = taken_over(members, standby)
     assert records(found) == records(lost)

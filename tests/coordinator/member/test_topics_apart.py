@@ -21,6 +21,8 @@ from kafka_logs import Unmirrored
 from streams import eventually, keyed
 from topics import Record
 
+pytestmark = pytest.mark.usefixtures("short_sessions")
+
 RETENTION_MS = 60_000
 ASKS_MS = 10_001
 """A member asks so often whether topics without a reader are forgotten."""

@@ -10,7 +10,7 @@ from coordinator.assignment.settings import GroupSettings
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.values.subscription import Pattern, TopicPartition
-from group_services import UNLIMITED, Group, batch, subscribed
+from group_services import SHORT_MS, UNLIMITED, Group, batch, subscribed
 from kafka_logs import kafka_log
 from topics import Kafka
 
@@ -59,6 +59,7 @@ def test_a_pattern_that_matches_nothing_is_named_once(kafka: Kafka, caplog: pyte
     assert pattern.regex in line
 
 
+@pytest.mark.usefixtures("short_sessions")
 def test_after_a_copy_was_loaded_the_log_names_the_copy_and_how_long_it_takes(
     members: Group,
     tp: TopicPartition,
@@ -76,7 +77,7 @@ def test_after_a_copy_was_loaded_the_log_names_the_copy_and_how_long_it_takes(
     assert code == 0, err
     members.service(subscribed(tp)).next_offset(end, UNLIMITED)
     assert len(warned(caplog, "an operator has loaded a copy of the group; positions are recovered")) == 1
-    assert len(warned(caplog, "no batch is planned for up to session.timeout.ms (500 ms)")) == 1
+    assert len(warned(caplog, f"no batch is planned for up to session.timeout.ms ({SHORT_MS} ms)")) == 1
     assert warned(caplog, "another Redis server") == []
 
 

@@ -26,7 +26,7 @@ from group_life import Life
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture(params=list(redis_servers.KINDS), ids=list(redis_servers.KINDS.values()))
+@pytest.fixture(params=redis_servers.PARAMS)
 def url(request: pytest.FixtureRequest) -> str:
     """The url of each kind of server."""
     return str(request.getfixturevalue(request.param))

@@ -178,6 +178,7 @@ def output_of(text: str, options: Mapping[str, str], folder: Path) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_the_lines_reach_the_output_of_spark_once_a_start(members: Group, tp: TopicPartition, tmp_path: Path) -> None:
     members.kafka.produce(tp.topic, keyed(5))
     run(members, subscribed(tp))
@@ -194,6 +195,7 @@ def test_the_lines_reach_the_output_of_spark_once_a_start(members: Group, tp: To
     assert output.count("option kafka.max.poll.interval.ms has no effect") == 1, output
 
 
+@pytest.mark.long
 def test_the_lines_of_a_batch_reach_the_output_of_spark_once(
     members: Group, tp: TopicPartition, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ import decoding_memory
 from bombs import COMPRESS, MIB, bomb, in_parts, record, records, sealed, varint
 from broker_jars import ROOT
 
+pytestmark = pytest.mark.long
 MOST = 640 * MIB
 """The limit of docs/reading.md."""
 

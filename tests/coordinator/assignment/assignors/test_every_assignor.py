@@ -11,14 +11,21 @@ from coordinator.assignment.assignors.check import check
 from coordinator.assignment.assignors.registry import NAMES, assignor
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
+from seeds import many
 
 SEEDS = {"grouped": 400, "range": 3_400, "roundrobin": 3_400, "copartitioned": 1_000, "rack-aware": 200}
-"""Three groups each; of `grouped`, which `copartitioned` is made of, test_grouped.py beside it sees 10,000 more."""
+"""Of the lane `--long`, three groups each; of `grouped`, test_grouped.py beside it sees 10,000 more."""
+FEW = 40
+"""For each change."""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_any_group_is_tiled_and_the_same_again(name: str) -> None:
-    for seed in range(SEEDS[name]):
+@pytest.mark.parametrize(
+    ("name", "seeds"),
+    [pytest.param(name, range(FEW), id=name) for name in NAMES]
+    + [pytest.param(name, range(FEW, most), id=f"{name}-more", marks=pytest.mark.long) for name, most in SEEDS.items()],
+)
+def test_any_group_is_tiled_and_the_same_again(name: str, seeds: range) -> None:
+    for seed in seeds:
         rnd = random.Random(seed)
         group = any_group(rnd, equal=seed % 2 == 0)
         before: Assignment = {}
@@ -33,9 +40,10 @@ def test_any_group_is_tiled_and_the_same_again(name: str) -> None:
             group, before = changed(rnd, group), after
 
 
+@many(range(100))
 @pytest.mark.parametrize("name", NAMES)
-def test_an_assignor_continues_from_the_assignment_of_each_other_assignor(name: str) -> None:
-    for seed in range(100):
+def test_an_assignor_continues_from_the_assignment_of_each_other_assignor(name: str, seeds: range) -> None:
+    for seed in seeds:
         rnd = random.Random(seed)
         group = any_group(rnd)
         fresh = assignor(name).assign(group.members, group.partitions, {})

@@ -26,6 +26,7 @@ from assignor_groups import (
 from coordinator.assignment.assignors.assignor import Assignment, Subscriber
 from coordinator.assignment.assignors.check import check
 from coordinator.assignment.assignors.grouped import Grouped
+from seeds import many
 
 GROUPED = Grouped()
 
@@ -169,12 +170,13 @@ def histories(
             group, before = changed(rnd, group), after
 
 
+@many(range(500))
 @pytest.mark.parametrize("all_share", [True, False], ids=["all share", "some do not share"])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal subscriptions", "unequal subscriptions"])
 def test_any_group_is_tiled_the_same_again_and_each_sharing_member_gets_a_share(
-    *, equal: bool, all_share: bool
+    seeds: range, *, equal: bool, all_share: bool
 ) -> None:
-    for group, _, after in histories(range(500), 4, equal=equal, all_share=all_share):
+    for group, _, after in histories(seeds, 4, equal=equal, all_share=all_share):
         check(after, group.members, group.partitions)
         assert GROUPED.assign(group.members[::-1], group.partitions, after) == after
         served = {member for member, size in shares(after).items() if size}
@@ -182,8 +184,9 @@ def test_any_group_is_tiled_the_same_again_and_each_sharing_member_gets_a_share(
         assert served >= wanting
 
 
-def test_equal_subscriptions_get_exact_proportions_whole_partitions_first() -> None:
-    for group, _, after in histories(range(1000, 1500), 4, equal=True, all_share=True):
+@many(range(1000, 1500))
+def test_equal_subscriptions_get_exact_proportions_whole_partitions_first(seeds: range) -> None:
+    for group, _, after in histories(seeds, 4, equal=True, all_share=True):
         capacity, partitions = sum(s.capacity for s in group.members), sum(group.partitions.values())
         for s in group.members:
             quota = Fraction(s.capacity * partitions, capacity)
@@ -191,8 +194,9 @@ def test_equal_subscriptions_get_exact_proportions_whole_partitions_first() -> N
             assert whole(after)[s.member] == int(quota)
 
 
-def test_splits_are_fewer_than_members_and_ranges_are_few() -> None:
-    for group, _, after in histories(range(2000, 2500), 4, equal=False, all_share=True):
+@many(range(2000, 2500))
+def test_splits_are_fewer_than_members_and_ranges_are_few(seeds: range) -> None:
+    for group, _, after in histories(seeds, 4, equal=False, all_share=True):
         for topics in _pools(group):
             of_pool = {m: {tp: r for tp, r in owned.items() if tp.topic in topics} for m, owned in after.items()}
             assert splits(of_pool) < max(1, sum(any(owned.values()) for owned in of_pool.values()))
@@ -212,17 +216,19 @@ def _pools(group: Group) -> list[set[str]]:
     return list(pools.values())
 
 
-def test_unequal_subscriptions_are_levelled_to_a_tenth() -> None:
+@many(range(6000, 6500))
+def test_unequal_subscriptions_are_levelled_to_a_tenth(seeds: range) -> None:
     """A member with a part of a topic has hardly more for each capacity than any other subscriber of it."""
-    for group, _, after in histories(range(6000, 6500), 4, equal=False, all_share=True):
+    for group, _, after in histories(seeds, 4, equal=False, all_share=True):
         level = {s.member: Fraction(shares(after)[s.member], s.capacity) for s in group.members}
         for s, other in product(group.members, repeat=2):
             if any(tp.topic in other.topics for tp in after[s.member]):
                 assert level[s.member] <= level[other.member] * Fraction(11, 10)
 
 
-def test_totals_do_not_depend_on_the_past() -> None:
-    for group, _, after in histories(range(3000, 3500), 3, equal=False, all_share=True):
+@many(range(3000, 3500))
+def test_totals_do_not_depend_on_the_past(seeds: range) -> None:
+    for group, _, after in histories(seeds, 3, equal=False, all_share=True):
         fresh = shares(GROUPED.assign(group.members, group.partitions, {}))
         assert all(abs(size - shares(after)[member]) < 50 for member, size in fresh.items())
 
@@ -307,9 +313,10 @@ def test_a_changed_capacity_moves_exactly_its_difference() -> None:
     assert moved(before, after) == Fraction(1, 4)
 
 
+@many(range(5000, 5500))
 @pytest.mark.parametrize("equal", [True, False])
-def test_no_member_gets_a_splinter_of_a_partition(*, equal: bool) -> None:
-    for group, _, after in histories(range(5000, 5500), 4, equal=equal, all_share=equal):
+def test_no_member_gets_a_splinter_of_a_partition(seeds: range, *, equal: bool) -> None:
+    for group, _, after in histories(seeds, 4, equal=equal, all_share=equal):
         least = SPACE // (sum(s.capacity for s in group.members) * (1 if equal else 16))
         for owned in after.values():
             assert all(sum(h.size for h in ranges) >= least - len(ranges) for ranges in owned.values())

@@ -21,6 +21,8 @@ from rich_groups import live_richly
 from store_world import World
 from streams import keyed
 
+pytestmark = pytest.mark.usefixtures("short_sessions")
+
 WHOLE = "0000000000000000-7fffffffffffffff"
 COPY = GroupCopy(
     "orders",

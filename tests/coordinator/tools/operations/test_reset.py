@@ -24,7 +24,7 @@ from group_services import Group, batch, batches, read, records, slices_read, su
 from group_services import run as run_query
 from kafka_logs import kafka_log
 from resets import reset, reset_epoch
-from streams import eventually, keyed
+from streams import keyed
 
 
 @pytest.fixture
@@ -40,10 +40,6 @@ def operator(members: Group, log: KafkaLog) -> Operator:
 
 def mirrored(members: Group, tp: TopicPartition) -> int:
     return kafka_groups.committed(members.kafka.bootstrap, members.name, tp.topic)[tp.partition]
-
-
-def leases_are_over(members: Group) -> bool:
-    return all(end < members.state.now_ms for end in members.state.leases_ms.values())
 
 
 # -- what is void then ---------------------------------------------------------------------------
@@ -71,7 +67,7 @@ def test_an_unfinished_batch_of_before_the_reset_reads_nothing(
     killed = members.service(subscribed(tp))
     killed.first_positions()
     end = batch(killed, StreamOffset(members.name))
-    eventually(lambda: leases_are_over(members), "the killed member's lease ends")
+    members.lose(killed)
     reset(run, members, "--all-topics", "--to-offset", "3", "--execute")
 
     service = members.service(subscribed(tp))
@@ -85,7 +81,7 @@ def test_a_member_that_slept_through_a_reset_commits_nothing_and_goes_on_from_it
     sleeper = members.service(subscribed(tp))
     sleeper.first_positions()
     end = batch(sleeper, StreamOffset(members.name))
-    eventually(lambda: leases_are_over(members), "the sleeper's lease ends")
+    members.lose(sleeper)
     reset(run, members, "--all-topics", "--to-offset", "2", "--execute")
 
     after = batch(sleeper, end)
@@ -161,6 +157,7 @@ def test_a_refused_reset_puts_the_leader_epoch_back_in_the_mirror(
     assert " epoch=0 " in log.group_offsets(members.name)[tp][1], "else a log that is cut later looks whole"
 
 
+@pytest.mark.usefixtures("short_sessions")
 def test_after_a_restart_of_redis_only_a_reset_of_everything_is_taken(
     members: Group, tp: TopicPartition, operator: Operator
 ) -> None:
@@ -198,6 +195,7 @@ def test_a_mirror_of_a_newer_reset_than_redis_has_carries_the_reset_out(
     assert (members.state.stable, reset_epoch(members), members.events[-2:]) == ({tp: 2}, 77, ["recover", "continue"])
 
 
+@pytest.mark.usefixtures("short_sessions")
 def test_a_checkpoint_of_a_newer_reset_than_redis_has_is_a_loss_of_state(
     run: Run, members: Group, tp: TopicPartition
 ) -> None:

@@ -15,14 +15,13 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.tools.operations.copies import GroupCopy
 from coordinator.values.subscription import TopicPartition
-from group_services import Group, batches, read, records, slices_read, subscribed
+from group_services import LONG_MS, SHORT_MS, Group, batches, read, records, slices_read, subscribed
 from resets import reset
-from streams import eventually
 
 TWO = Limits(max_offsets=2)
 
 
-def member(members: Group, tp: TopicPartition, session_ms: int = 500) -> Service:
+def member(members: Group, tp: TopicPartition, session_ms: int = LONG_MS) -> Service:
     settings = replace(GroupSettings(members.name, capacity=2, session_ms=session_ms), ordering="none", demanding=True)
     service = members.service(subscribed(tp), settings=settings)
     service.first_positions()
@@ -41,15 +40,11 @@ def handed(members: Group, tp: TopicPartition) -> list[str]:
     return sorted(map(str, members.redis.hkeys(GroupKeys(members.name).handed(tp))))
 
 
-def leases_are_over(members: Group) -> bool:
-    return all(end < members.state.now_ms for end in members.state.leases_ms.values())
-
-
 def killed_in_a_batch(members: Group, tp: TopicPartition) -> StreamOffset:
     """The end of the batch of the records 2 and 3: the records 0 and 1 are committed, and the lease is over."""
     killed = member(members, tp)
     end = two_records(members, killed, two_records(members, killed))
-    eventually(lambda: leases_are_over(members), "the killed member's lease ends")
+    members.lose(killed)
     return end
 
 
@@ -151,7 +146,7 @@ def test_a_copy_has_no_slices_and_keeps_the_ordering(
     assert not [name for name in copy.keys if name.startswith("handed")]
     code, _, err = run("restore", members.name, str(tmp_path / "copy.json"), "--redis", members.redis_url, "--execute")
     assert (code, err, handed(members, tp)) == (0, "", [])
-    again = member(members, tp)
+    again = member(members, tp, SHORT_MS)  # a recovery waits for it
     assert slices_read(again, end) == ()
     assert records(*batches(again, end)) == read(tp, 2, 5)
     assert members.state.stable == {tp: 5}
@@ -160,7 +155,7 @@ def test_a_copy_has_no_slices_and_keeps_the_ordering(
 def test_slices_of_before_a_loss_of_state_are_void(members: Group, tp: TopicPartition) -> None:
     end = killed_in_a_batch(members, tp)
     members.restart_redis()
-    again = member(members, tp)
+    again = member(members, tp, SHORT_MS)  # a recovery waits for it
     assert slices_read(again, end) == ()
     assert records(*batches(again, end)) == read(tp, 2, 5)
     assert members.state.stable == {tp: 5}
