@@ -29,7 +29,7 @@ def functions() -> tuple[Callable[[bytes | None, pa.RecordBatch], pa.RecordBatch
 
     def on_all(batches: Any) -> Iterator[Any]:
         for batch in batches:
-            yield on_each(None, batch)
+            yield on_each(None, KeyRecords(batch))
 
     return on_each, on_all
 

@@ -66,14 +66,14 @@ local function state_of_partition(i)
   local new_partition = recorded and tonumber(partition) >= tonumber(recorded_count)
   -- Redis has stable offsets of its topic, but none of it: its leader did not answer when the others were placed.
   local left_out = redis.call('EXISTS', keys.stable) == 1
-  -- Neither a stable offset nor an owner shows that the group read the partition. `create_positions` places it later.
-  local never_read = survived and not stable and not owned and (new_topic or new_partition or left_out)
-  -- The caller proves a position, and no later reset made the proof void: the group has read the partition.
+  -- The caller proves a position, or that of a part, and no later reset made the proof void: the group has read the partition.
   local proven = (position ~= '-' or parts[topic .. ' ' .. partition]) and not older
+  -- Neither a proof nor a stable offset nor an owner shows that the group read it. `create_positions` places it later.
+  local never_read = survived and not stable and not owned and not proven and (new_topic or new_partition or left_out)
   -- Redis lost the record of the topic and kept the positions.
   local lost_topic = there and not recorded
-  -- Redis has no positions. That is no loss only if the group never read the partition and the caller proves no position.
-  local lost_positions = not there and (not never_read or proven)
+  -- Redis has no positions. That is no loss only if the group never read the partition.
+  local lost_positions = not there and not never_read
   -- `missing`: Redis has no positions, or positions from before a reset.
   return { topic = topic, id = id, count = count, partition = partition, position = position, keys = keys, recorded = recorded,
     recorded_count = recorded == id and recorded_count or '0', missing = newer or not there, never_read = never_read,

@@ -15,11 +15,12 @@ from coordinator.values.subscription import TopicPartition
 class Brokers:
     """The low ends of one schedule. It draws by itself, so that schedules without them stay as they are."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | None = None) -> None:
+        """Without a seed, all brokers are well."""
         self._random = Random(f"{seed} brokers")  # noqa: S311 - it must replay
-        self._odd = self._random.random() < 0.4
+        self._odd = seed is not None and self._random.random() < 0.4
         self._slow = Random(f"{seed} slow mirror")  # noqa: S311 - likewise
-        self.writes_late = self._slow.random() < 0.15
+        self.writes_late = seed is not None and self._slow.random() < 0.15
         self.late_writes = 0
         self._marks: dict[TopicPartition, tuple[int, int]] = {}  # until this time, this high watermark
         self._stable: dict[TopicPartition, int] = {}  # the first offset of an open transaction

@@ -64,7 +64,7 @@ class SimulatedKafka:
     ) -> None:
         self.topics = topics
         self.apart = OTHER in topics  # members subscribe to different topics
-        self.brokers, self.now_ms = brokers or Brokers(0), now_ms
+        self.brokers, self.now_ms = Brokers() if brokers is None else brokers, now_ms
         self.logs: dict[TopicPartition, list[Record]] = {}
         self.beginnings: dict[TopicPartition, int] = {}
         self.elected: dict[TopicPartition, list[int]] = {}  # the first offset of each new leader

@@ -197,7 +197,6 @@ QUESTIONS: Mapping[str, Callable[[KafkaLog], object]] = {
     "bounds": lambda log: log.bounds([TP]),
     "bounds_now": lambda log: log.bounds_now([TP]),
     "ends_of_epochs": lambda log: log.ends_of_epochs({TP: 0}),
-    "high_watermarks": lambda log: log.high_watermarks([TP]),
     "high_watermarks_now": lambda log: log.high_watermarks_now([TP]),
     "resolve": lambda log: log.resolve(Latest(), [TP]),
     "first_times": lambda log: log.first_times({TP: OffsetRange(0, 1)}),

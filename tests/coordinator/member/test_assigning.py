@@ -206,12 +206,12 @@ def test_a_member_with_a_slow_key__has_less_capacity() -> None:
 
 def test_another_member_computes_the_assignment__follow_the_current_one_until_then() -> None:
     decision = decided(follow, STATE, call(), (LookAtGroup(), look(protocol="")))
-    assert decision == Decision(replace(STATE, owning=owning(looked_at_ms=NOW)))
+    assert decision == Decision(replace(STATE, owning=owning(looked_at_ms=NOW, topics_at_ms=NOW)))
 
 
 def test_an_assignment_by_an_assignor_that_we_know__follow_it() -> None:
     decision = decided(follow, STATE, call(), (LookAtGroup(), look(protocol="grouped 1")))
-    assert decision == Decision(replace(STATE, owning=owning(looked_at_ms=NOW)))
+    assert decision == Decision(replace(STATE, owning=owning(looked_at_ms=NOW, topics_at_ms=NOW)))
 
 
 EXCLUDES = look(protocol="other 1")

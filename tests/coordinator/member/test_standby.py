@@ -47,7 +47,7 @@ def test_what_a_look_changes(before: Life, seen: str, after: Life, lines: tuple[
     known = owning()
     answers = (LookAtGroup(), look(role=seen))
     assert decided(follow, joined(life=before, owning=known), call(standby=True), answers) == Decision(
-        joined(life=after, owning=replace(known, looked_at_ms=look().now_ms)), lines
+        joined(life=after, owning=replace(known, looked_at_ms=look().now_ms, topics_at_ms=look().now_ms)), lines
     )
 
 

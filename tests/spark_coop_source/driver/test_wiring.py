@@ -41,7 +41,7 @@ def another(value: object) -> Any:
         case int() | None:
             return (value or 0) + 7
         case _:
-            return {"key": "none", "fail": "earliest"}[str(value)]
+            return {"key": "none", "fail": "earliest", "optional": "required", "batches": "keys"}[str(value)]
 
 
 @pytest.mark.parametrize("field", [field.name for field in fields_of(MemberOptions)])

@@ -57,7 +57,7 @@ def test_a_group_with_any_name(served: Site, redis_url: str) -> None:
     live(redis_url, group, "orders")
     assert group in answered(served, "groups")
     seen = answered(served, "group", group=group)
-    assert (seen["group"], seen["lag"], [m["id"] for m in seen["members"]]) == (group, 0, ["m-1"])
+    assert (seen["group"], seen["lag"], [m["member"] for m in seen["members"]]) == (group, 0, ["m-1"])
     assert len(seen["lags"]) == 1
     assert "join" in {event["kind"] for event in answered(served, "events", group=group)}
     (owner,) = answered(served, "owner", group=group, topic="orders", key="\u00e4")
