@@ -13,8 +13,8 @@ import processes
 from bench.functions import PASSED, wait_4_ms
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
-from drivers import points, slow_job
-from drivers.driver import JOB, Driver
+from drivers import points
+from drivers.driver import Driver
 from drivers.fleet import HAND_OVER_S, Fleet
 from spark_coop_source import map_keys
 from topics import Kafka, Record
@@ -23,11 +23,7 @@ from verdict import require
 SESSION_S = 120  # far longer than a batch of another driver on a busy machine
 
 IN_THE_READ = {**map_keys(wait_4_ms, PASSED)}
-WORKS = [
-    pytest.param(IN_THE_READ, JOB, 6_000, id="work in the read"),
-    pytest.param({slow_job.WORK: "20"}, JOB.with_name("slow_job.py"), 2_000, id="work behind the read"),
-]
-"""Of a driver: options, job, and the records of a batch that takes twelve seconds or more."""
+RECORDS = 6_000  # a batch of twelve seconds or more
 
 
 @pytest.fixture
@@ -84,21 +80,18 @@ def test_the_ranges_of_a_driver_that_ends_in_a_batch_wait_for_no_session(fleet: 
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("options", "job", "records"), WORKS)
-def test_a_driver_gets_sigterm_in_a_large_batch__another_one_owns_its_ranges_within_seconds(
-    fleet: Fleet, options: dict[str, str], job: Path, records: int
-) -> None:
+def test_a_driver_gets_sigterm_in_a_large_batch__another_one_owns_its_ranges_within_seconds(fleet: Fleet) -> None:
     """The other driver is idle, so only the hand-over takes time: Spark's end, the tasks' ends, and its next look.
 
     Time in which this machine let something wait for a core does not count: other tests run beside this one.
     """
-    more = {"heartbeat.interval.ms": "500", "batch.time.budget": "60s", **options}
-    two = replace(fleet, partitions=2, job=job, options={**fleet.options, **more})
+    more = {"heartbeat.interval.ms": "500", "batch.time.budget": "60s", **IN_THE_READ}
+    two = replace(fleet, partitions=2, options={**fleet.options, **more})
     ends, stays = two.join("ends"), two.join("stays")
     two.until(lambda: two.shared(ends, stays), "each has a partition")
     (partition,) = (p for p, hashes in two.held(ends).ranges.items() if hashes)
-    two.kafka.produce(two.topic, [Record(b"%d" % i, b"key-%d" % (i % 97), partition) for i in range(records)])
-    two.sent[partition] = [(f"key-{i % 97}", str(i)) for i in range(records)]
+    two.kafka.produce(two.topic, [Record(b"%d" % i, b"key-%d" % (i % 97), partition) for i in range(RECORDS)])
+    two.sent[partition] = [(f"key-{i % 97}", str(i)) for i in range(RECORDS)]
     two.until(lambda: two.at_work(ends), "its tasks are at work")
     began_ms, before_s = time.time_ns() // 1_000_000, processes.stalled_s()
     ends.running.terminate()

@@ -44,7 +44,7 @@ def fault(old: str, new: str) -> Fault:
 def test_a_fault_is_caught_by_the_test_that_fails_with_it(tree: Path) -> None:
     assert (
         Hunt(tree)
-        .find(fault("lo = c.hi + 1", "lo = c.hi + 2"))
+        .find(fault("max(lo, c.hi + 1)", "max(lo, c.hi + 2)"))
         .caught_by.startswith("coordinator/values/test_hash_map.py::")
     )
 
@@ -54,13 +54,16 @@ def test_all_catchers_pass_without_a_fault_or_no_fault_is_hunted(tree: Path, mon
     monkeypatch.setattr("mutants.hunt._AT_ONCE", 1)
     ranges = replace(fault("", ""), tests=("tests/coordinator/values/test_ranges.py", TEST))
     assert Hunt(tree).sound([ranges]).caught_by == ""
-    with broken(tree, fault("lo = c.hi + 1", "lo = c.hi + 2")), pytest.raises(UnsoundError, match="test_hash_map"):
+    with (
+        broken(tree, fault("max(lo, c.hi + 1)", "max(lo, c.hi + 2)")),
+        pytest.raises(UnsoundError, match="test_hash_map"),
+    ):
         Hunt(tree).sound([ranges])
 
 
 @pytest.mark.long
 def test_an_edit_that_changes_nothing_is_caught_by_nothing(tree: Path) -> None:
-    assert Hunt(tree).find(fault("lo = c.hi + 1", "lo = 1 + c.hi")).caught_by == ""
+    assert Hunt(tree).find(fault("max(lo, c.hi + 1)", "max(c.hi + 1, lo)")).caught_by == ""
 
 
 def test_a_tree_is_whole_again_after_a_fault(tree: Path) -> None:

@@ -28,6 +28,9 @@ GRANTING = ("acquire", "authorize", "hand_out")
 """The scripts that give a member ranges or a batch."""
 
 
+_MOMENT_MS = 100  # between a script and the look at what it left
+
+
 class Driver(Process):
     """One life of one application: its query."""
 
@@ -142,7 +145,8 @@ class Driver(Process):
             return
         server.seen["left in a batch"] += 1
         left_ms = its_end - server.now_ms
-        if self.writers and left_ms < min(self._lease_ms - server.now_ms, self.settings.session_ms):
+        whole_ms = min(self._lease_ms - server.now_ms, self.settings.session_ms - _MOMENT_MS)
+        if self.writers and left_ms < whole_ms:
             raise Violation(f"LATE: {self.name}: {self.writers}, and others may acquire its ranges in {left_ms} ms")
         if not self.writers and left_ms > SETTLE_MS:
             raise Violation(f"WAIT: all tasks of {self.name} have stopped, and others wait for {left_ms} ms")
