@@ -120,8 +120,7 @@ def _run(
     call = FunctionCall(
         _counted(function, given["takes"], outcome.calls), to_arrow_schema(output, timezone="UTC"), form
     )
-    read = iter(batches)
-    for made in run_call(call, form, read, tables(slices), ending=ends, dead_letters=outcome):
+    for made in run_call(call, form, iter(batches), tables(slices), ending=ends, dead_letters=outcome):
         outcome.rows += made.to_pylist()
     outcome.skipped = ends.skipped
     outcome.parked = [FailedAttempt(r.offset, r.error, r.message, r.attempts) for r in ends.failures.failing]

@@ -17,7 +17,7 @@ from coordinator.errors.quoting import VALUE, bounded
 from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Return, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.requests import CopyPolicies, Event, LogLine, ReadClusterPolicies, ReadPolicy
-from coordinator.member.state import State
+from coordinator.member.state import ClusterPolicies, State
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.redis.replies import Look
 from coordinator.values.ranges import WHOLE
@@ -44,19 +44,17 @@ def copy_cluster_policies(state: State, seen: Seen, call: Call) -> Decision:
     the policies.
     """
     before, effects = state.cluster_policies, tuple[Request[Any], ...]()
-    known = before
-    if known.found is None or known.read_ms is None or seen.now_ms - known.read_ms >= READ_MS:
-        known = replace(known, read_ms=seen.now_ms, found=seen.of(ReadClusterPolicies()))
-    if known.found is None:
-        return Decision(replace(state, cluster_policies=known))
-    missing, strict = known.found[0] == UNREADABLE, known.found[1].unknown
+    found, read_ms = before.found, before.read_ms
+    if found is None or read_ms is None or seen.now_ms - read_ms >= READ_MS:
+        found, read_ms = seen.of(ReadClusterPolicies()), seen.now_ms
+    missing, strict = found[0] == UNREADABLE, found[1].unknown
     copies = strict or not missing
-    if copies and (known.found != before.found or known.copied_at != state.life.nonce):
-        effects = (CopyPolicies(*known.found),)
-    if missing and known.found != before.found:
+    if copies and (found != before.found or before.copied_at != state.life.nonce):
+        effects = (CopyPolicies(*found),)
+    if missing and found != before.found:
         follows = _STRICT if strict else _CONSEQUENCE
         effects += (LogLine(f"group {call.setup.settings.group}: {UNREADABLE_TOPIC}. {follows}. Remedy: {GRANT}"),)
-    return Decision(replace(state, cluster_policies=replace(known, copied_at=state.life.nonce)), effects)
+    return Decision(replace(state, cluster_policies=ClusterPolicies(read_ms, found, state.life.nonce)), effects)
 
 
 def refuse_demands(policy: Policy, topics: Collection[str], call: Call, *, starts: bool = False) -> None:

@@ -81,14 +81,14 @@ def calls(batch: SliceBatch, *, again: bool = False, singly: bool = False) -> Ca
     while at < len(batch.records):
         records = batch.part(at, at + 1) if at < alone else batch.part(at)
         answer = yield records
-        if answer.error is None and answer.before is None:
-            done.append(DoneRecords(records, answer.made, answer.ms))
-            at += len(records.records)
-            continue
         if answer.before is not None:
             done.append(DoneRecords(batch.part(at, at + answer.before), answer.made, answer.ms))
             at += answer.before
             return AttemptEnd(tuple(done), batch.part(at), batch.part(at, at + 1), answer.error)
+        if answer.error is None:
+            done.append(DoneRecords(records, answer.made, answer.ms))
+            at += len(records.records)
+            continue
         done.append(DoneRecords(batch.part(at, at), None, answer.ms))
         if len(records.records) == 1 or not singly:
             return AttemptEnd(tuple(done), batch.part(at), records, answer.error)

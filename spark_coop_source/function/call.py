@@ -46,7 +46,7 @@ class FunctionCall:
         hidden: Collection[str] = (),
         over: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`hidden`: columns that a function of batches gets alone. `over`: whether the time of the task is over."""
+        """`hidden`: columns that a function of single keys does not get. `over`: whether the task's time is over."""
         self._over = over
         self.function, self.policy, self._hidden = function, form.on_error, [*hidden]
         self._each, self._timeout_ms = form.takes == "records", form.timeout_ms

@@ -29,13 +29,11 @@ def check(options: SourceOptions, *, streaming: bool | None) -> None:
 
 
 def _check_complete(options: SourceOptions) -> None:
-    needed = {"function_output": options.function is not None}
-    needed |= {"function": "function_output" in options.given or "function_on_error" in options.given}
-    missing = next((field for field, needs in needed.items() if needs and field not in options.given), None)
-    if missing:
-        given = next(f for f in ("function", "function_output", "function_on_error") if f in options.given)
+    given = [field for field in ("function", "function_output", "function_on_error") if field in options.given]
+    missing = [field for field in ("function", "function_output") if field not in given]
+    if given and missing:
         raise MissingOptionError(
-            f"the option {OPTION_OF[given].name} is set, but not {OPTION_OF[missing].name}",
+            f"the option {OPTION_OF[given[0]].name} is set, but not {OPTION_OF[missing[0]].name}",
             "set both, by map_records(function, schema)",
         )
 

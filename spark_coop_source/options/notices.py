@@ -13,26 +13,18 @@ from spark_coop_source.options.kafka_table import NO_EFFECT
 
 _YEAR_2001_MS = 978_307_200_000
 
-OF_STREAMS = frozenset(
-    {"max_offsets_per_trigger", "min_offsets_per_trigger", "max_trigger_delay_ms"}
-    | {"batch_budget_ms", "max_lead_ms", "report_ports"}
-)
+OF_STREAMS = frozenset((
+    "max_offsets_per_trigger", "min_offsets_per_trigger", "max_trigger_delay_ms", "batch_budget_ms", "max_lead_ms",
+    "report_ports",
+))  # fmt: skip
 """Fields of options that `spark.read` does not read: it takes all of its offsets at once."""
 
-OF_GROUPS = frozenset(
-    {"capacity", "assignor", "listener", "labels", "sharing", "several_queries", "redundancy"}
-    | {
-        "standby",
-        "policies",
-        "ordering",
-        "unread_batches",
-        "replay_acknowledged",
-        "max_ranges",
-        "max_individual_commits",
-    }
-    | {"max_deferred_keys", "session_ms", "heartbeat_ms", "longest_ms", "gap_wait_ms", "retention_ms"}
-    | {"max_outage_ms", "growth_grace_ms", "on_state_loss"}
-)
+OF_GROUPS = frozenset((
+    "capacity", "assignor", "listener", "labels", "sharing", "several_queries", "redundancy", "standby", "policies",
+    "ordering", "unread_batches", "replay_acknowledged", "max_ranges", "max_individual_commits", "max_deferred_keys",
+    "session_ms", "heartbeat_ms", "longest_ms", "gap_wait_ms", "retention_ms", "max_outage_ms", "growth_grace_ms",
+    "on_state_loss",
+))  # fmt: skip
 """Those that only a stream with a group reads. Without `group` and `redis.url`: jobs share them with `spark.read`."""
 
 OF_ASSIGNMENTS = frozenset({"assignor", "capacity"})

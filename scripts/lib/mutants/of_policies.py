@@ -124,12 +124,12 @@ FAULTS = (
     ),
     Fault(
         "the missing right is written at each read",
-        (Edit(_OBEYING, "if missing and known.found != before.found:", "if missing:"),),
+        (Edit(_OBEYING, "if missing and found != before.found:", "if missing:"),),
         ("tests/coordinator/member/test_obeying.py",),
     ),
     Fault(
         "policies of the cluster are not copied after a loss of state",
-        (Edit(_OBEYING, " or known.copied_at != state.life.nonce)", ")"),),
+        (Edit(_OBEYING, " or before.copied_at != state.life.nonce)", ")"),),
         ("tests/coordinator/member/test_obeying.py",),
     ),
 )
