@@ -43,7 +43,7 @@ def read(spark: SparkSession, wanted: argparse.Namespace) -> DataFrame:
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", wanted.per_batch)
         .option("group", wanted.group)
-        .option("redis.url", wanted.redis)
+        .option("redisUrl", wanted.redis)
         .option("slots", wanted.slots)
         .load()
     )

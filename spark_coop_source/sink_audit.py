@@ -2,7 +2,7 @@
 
     from spark_coop_source import audit
 
-    result = audit(spark.table("orders"), {"group": ..., "redis.url": ..., "kafka.bootstrap.servers": ...}, "orders")
+    result = audit(spark.table("orders"), {"group": ..., "redisUrl": ..., "kafka.bootstrap.servers": ...}, "orders")
     assert result.good, result.partitions
 
 `coop-kafka audit` does the same for a folder of Parquet files, without Spark. See `coordinator.tools.audit`.
@@ -55,7 +55,7 @@ def audit(
             order of batches is checked too. With several topics it needs `topic`; with batches of several queries,
             `query`. While members work, pass a function that returns it: Spark lists files when a DataFrame is made,
             and rows that come later would be missing.
-        options: `group`, `redis.url` and the options `kafka.*` of the query. Other options are ignored. By default
+        options: `group`, `redisUrl` and the options `kafka.*` of the query. Other options are ignored. By default
             only records of committed transactions count: `kafka.isolation.level` changes that.
         topic: `orders`, or `orders:0,1` for some partitions.
         columns: The sink's own names of these columns, such as `{"offset": "kafka_offset"}`.
@@ -65,17 +65,17 @@ def audit(
 
     Raises:
         InvalidOptionError: `columns` names another column than these.
-        MissingOptionError: `group`, `redis.url` or `kafka.bootstrap.servers` is absent.
+        MissingOptionError: `group`, `redisUrl` or `kafka.bootstrap.servers` is absent.
         SinkError: the sink lacks a column, or a column holds other values than whole numbers.
         StoreError, LogError: Redis or Kafka refuse or do not answer.
     """
-    for name in ("group", "redis.url", f"{PREFIX}bootstrap.servers"):
+    for name in ("group", "redisUrl", f"{PREFIX}bootstrap.servers"):
         if not options.get(name):
             raise MissingOptionError(f"the option {name} of the audit is missing", f"pass the {name} of the query")
     settings = {name: text for name, text in options.items() if name.startswith(PREFIX)}
     arguments = {"isolation_level": "read_committed", **kafka_arguments(settings)}
     wanted = AuditRequest(chosen([topic]), from_offset, dead_letters)
-    with closing(RedisClient(options["redis.url"])) as client:
+    with closing(RedisClient(options["redisUrl"])) as client:
         positions = positions_of(client, options["group"])
     with closing(KafkaLog(arguments, retries=_RETRIES, retry_interval_ms=_RETRY_INTERVAL_MS)) as log:
         read = _FrameSink(sink, _names(columns or {}), (*(columns or {}).values(), *order), tuple(order))

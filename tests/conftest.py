@@ -220,7 +220,7 @@ def stream(spark: SparkSession, kafka: Kafka, redis_url: str, group: str, tmp_pa
         "subscribe": kafka.create_topic("orders"),
         "startingOffsets": "earliest",
         "group": group,
-        "redis.url": redis_url,
+        "redisUrl": redis_url,
         "slots": "4",
     }
     return Stream(spark, options, tmp_path / "checkpoint")

@@ -1,4 +1,4 @@
-"""The class of the option `ownership.listener`: its methods are called when key ranges change their owner.
+"""The class of the option `ownershipListener`: its methods are called when key ranges change their owner.
 
     from coordinator.assignment.ownership_listener import OwnershipListener
 

@@ -24,31 +24,39 @@ _POLICIES: tuple[Policies, ...] = get_args(Policies)
 _TAKES: tuple[Takes, ...] = get_args(Takes)
 _STATE_LOSSES: tuple[StateLoss, ...] = get_args(StateLoss)
 
+SESSION = Duration(1_800_000, 1_000)
+_LONGEST = Duration(INT, 1_000)
+
 
 @dataclass(frozen=True, kw_only=True)  # without slots: a query's options have more bases
 class MemberOptions:
     """The options of a query that its member obeys. Each is declared here, and nowhere else."""
 
     capacity: int = option_or(1, "capacity", Integer(1, 1_000_000))  # the member's share of the group's work
-    session_ms: int = option("session.timeout.ms", Integer(1_000, 1_800_000), "45000")
-    longest_ms: int = option("longest.batch.ms", Integer(1_000, INT), "300000")
-    batch_budget_ms: int = option("batch.time.budget", Duration(DAY_MS), "10s")  # of a batch; 0: none
-    max_lead_ms: int | None = optional("max.lane.lead", Duration(DAY_MS))  # record time between two lanes; None: any
-    retention_ms: int = option("offsets.retention.minutes", Integer(1, INT, unit=60_000), "10080")
-    max_outage_ms: int = option("redis.max.outage", Duration(DAY_MS), "60s")
-    growth_grace_ms: int = option("partition.growth.grace", Duration(DAY_MS), "10m")  # of new partitions; 0: none
-    on_state_loss: StateLoss = option("on.state.loss", Word(_STATE_LOSSES), "fail")
+    session_ms: int = option("sessionTimeout", SESSION, "45s", also={"kafka.session.timeout.ms": SESSION})
+    longest_ms: int = option("longestBatch", _LONGEST, "5m", also={"kafka.max.poll.interval.ms": _LONGEST})
+    batch_budget_ms: int = option("batchTimeBudget", Duration(DAY_MS), "10s")  # of a batch; 0: none
+    max_lead_ms: int | None = optional("maxLaneLead", Duration(DAY_MS))  # record time between two lanes; None: any
+    retention_ms: int = option(
+        "offsetsRetention",
+        Duration(INT * 60_000, 60_000),
+        "7d",
+        also={"offsets.retention.minutes": Integer(1, INT, unit=60_000)},
+    )
+    max_outage_ms: int = option("redisMaxOutage", Duration(DAY_MS), "60s")
+    growth_grace_ms: int = option("partitionGrowthGrace", Duration(DAY_MS), "10m")  # of new partitions; 0: none
+    on_state_loss: StateLoss = option("onStateLoss", Word(_STATE_LOSSES), "fail")
     fail_on_data_loss: bool = option("failOnDataLoss", Flag(), "true")
     standby: bool = option("standby", Flag(), "false")  # rule: standby-takes-over
     policies: Policies = option("policies", Word(_POLICIES), "optional")  # whether its user must read the cluster's
     ordering: Ordering = option("ordering", Word(_ORDERINGS), "key")  # of the group (rule: one-ordering)
-    unread_batches: bool = option("allow.unread.batches", Flag(), "false")  # count as done once the sink completes them
-    replay_acknowledged: bool = option("replay.acknowledged", Flag(), "true")  # whether a replay has those records
-    max_ranges: int = option("max.num.ranges.to.commit", Integer(1, 60_000), "10000")  # that an acknowledger collects
-    max_individual_commits: int = option("max.individual.commits", Integer(1, 100_000), "10000")  # of a partition
-    max_deferred_keys: int = option("max.deferred.keys", Integer(1, 100_000), "10000")  # of a partition
-    takes: Takes = option("function.takes", Word(_TAKES), "batches")  # what a call of the user's function gets
-    concurrency: int = option("function.concurrency", Integer(1, 16_384), "1")  # keys at once inside a task
+    unread_batches: bool = option("allowUnreadBatches", Flag(), "false")  # count as done once the sink completes them
+    replay_acknowledged: bool = option("replayAcknowledged", Flag(), "true")  # whether a replay has those records
+    max_ranges: int = option("maxNumRangesToCommit", Integer(1, 60_000), "10000")  # that an acknowledger collects
+    max_individual_commits: int = option("maxIndividualCommits", Integer(1, 100_000), "10000")  # of a partition
+    max_deferred_keys: int = option("maxDeferredKeys", Integer(1, 100_000), "10000")  # of a partition
+    takes: Takes = option("functionTakes", Word(_TAKES), "batches")  # what a call of the user's function gets
+    concurrency: int = option("functionConcurrency", Integer(1, 16_384), "1")  # keys at once inside a task
 
     @property
     def per_key(self) -> bool:

@@ -1,4 +1,4 @@
-"""Collects offsets that are done, and commits them once there are many ranges (`max.num.ranges.to.commit`)."""
+"""Collects offsets that are done, and commits them once there are many ranges (`maxNumRangesToCommit`)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

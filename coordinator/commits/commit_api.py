@@ -193,7 +193,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
                 raise MaxIndividualCommitReachedError(
                     f"{what} exceeds the limit of {self._most} individual commits: the partition holds {outcome.held}",
                     f"commit the missing offsets from the stable offset {outcome.stable} on first; "
-                    "or raise max.individual.commits",
+                    "or raise maxIndividualCommits",
                 )
         raise FencedMemberError(
             f"{what}: member {self._standing.caller.member} owns none of these hashes at the lane epochs of the call",

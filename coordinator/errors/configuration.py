@@ -75,7 +75,7 @@ class SinkSkippedBatchError(ConfigurationError):
     name = "SINK_SKIPPED_BATCH"
     usual_remedy = (
         "set a new output for the query: the old output has this batch id already. If the query drops records "
-        "unread on purpose, set allow.unread.batches=true"
+        "unread on purpose, set allowUnreadBatches=true"
     )
 
 

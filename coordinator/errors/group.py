@@ -45,8 +45,8 @@ class GroupBusyError(GroupError):
 
     name = "GROUP_BUSY"
     usual_remedy = (
-        "for an operation, stop all queries of the group and wait session.timeout.ms; for a query, set a group of its "
-        "own for each read and each query, or set allow.several.queries=true in both queries"
+        "for an operation, stop all queries of the group and wait sessionTimeout; for a query, set a group of its "
+        "own for each read and each query, or set allowSeveralQueries=true in both queries"
     )
 
 
@@ -79,7 +79,7 @@ class GroupRecoveringError(GroupError):
 
     name = "GROUP_RECOVERING"
     retriable = True
-    usual_remedy = "wait for session.timeout.ms, then make a new CommitApi from a later offset"
+    usual_remedy = "wait for sessionTimeout, then make a new CommitApi from a later offset"
 
 
 class InconsistentGroupProtocolError(GroupError):

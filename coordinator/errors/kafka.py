@@ -80,7 +80,7 @@ class DeadlinePassedError(LogError):
 
     name = "DEADLINE_PASSED"
     retriable = True
-    usual_remedy = "raise longest.batch.ms or lower batch.time.budget, and compare the clocks of driver and executors"
+    usual_remedy = "raise longestBatch or lower batchTimeBudget, and compare the clocks of driver and executors"
 
 
 class RecordRefusedError(LogError):

@@ -42,7 +42,7 @@ class ConsumerRangeFetchNotAcceptedError(CodedError, InvalidAssignmentError):
 
     name = "CONSUMER_RANGE_FETCH_NOT_ACCEPTED"
     code = 90
-    usual_remedy = "set allow.individual.commit=true for that member, or choose an assignor of whole partitions"
+    usual_remedy = "set allowIndividualCommit=true for that member, or choose an assignor of whole partitions"
 
 
 class IndividualCommitTooOldError(CodedError):
@@ -58,8 +58,8 @@ class IndividualCommitTooOldError(CodedError):
 
 
 class MaxIndividualCommitReachedError(CodedError):
-    """A commit would exceed max.individual.commits, the limit of individual commits in one partition."""
+    """A commit would exceed maxIndividualCommits, the limit of individual commits in one partition."""
 
     name = "MAX_INDIVIDUAL_COMMIT_REACHED"
     code = 92
-    usual_remedy = "commit the missing offsets below first, or raise max.individual.commits"
+    usual_remedy = "commit the missing offsets below first, or raise maxIndividualCommits"

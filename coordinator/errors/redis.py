@@ -11,15 +11,15 @@ class StoreError(CoopKafkaError):
 
 
 class RedisUnavailableError(StoreError):
-    """Redis did not answer for longer than redis.max.outage, or never answered at the start."""
+    """Redis did not answer for longer than redisMaxOutage, or never answered at the start."""
 
     name = "REDIS_UNAVAILABLE"
     retriable = True
-    usual_remedy = "start Redis or correct redis.url, then start the query again; nothing is lost"
+    usual_remedy = "start Redis or correct redisUrl, then start the query again; nothing is lost"
 
 
 class RedisNotReadyError(RedisUnavailableError):
-    """Redis answered, but for longer than redis.max.outage refused calls that it takes at other times.
+    """Redis answered, but for longer than redisMaxOutage refused calls that it takes at other times.
 
     Its memory is full, it cannot save, it lacks replicas, it loads, or it is no primary.
     """
@@ -32,21 +32,21 @@ class RedisAccessError(StoreError):
     """Redis refused the user, the password, a command or a key."""
 
     name = "REDIS_ACCESS_DENIED"
-    usual_remedy = "put user and password into redis.url, and allow the commands and keys of conf/redis.acl"
+    usual_remedy = "put user and password into redisUrl, and allow the commands and keys of conf/redis.acl"
 
 
 class RedisTlsError(StoreError):
     """TLS with Redis failed: an untrusted or expired certificate, one for another host, or a server without TLS."""
 
     name = "REDIS_TLS_FAILED"
-    usual_remedy = "in redis.url, name a host of the certificate, and by ssl_ca_certs the authority that signed it"
+    usual_remedy = "in redisUrl, name a host of the certificate, and by ssl_ca_certs the authority that signed it"
 
 
 class RedisConfigurationError(StoreError):
     """The settings of the Redis server, or its kind, do not fit: for example, it can evict keys."""
 
     name = "REDIS_CONFIGURATION"
-    usual_remedy = "change the setting or the part of redis.url that the message names"
+    usual_remedy = "change the setting or the part of redisUrl that the message names"
 
 
 class StateFormatError(StoreError):
@@ -60,4 +60,4 @@ class StateLostError(StoreError):
     """Redis lost the group and nothing proves a position, another query created it anew, or it is of elsewhere."""
 
     name = "STATE_LOST"
-    usual_remedy = "restore a copy, use coop-kafka reset-offsets, or start once with on.state.loss=earliest"
+    usual_remedy = "restore a copy, use coop-kafka reset-offsets, or start once with onStateLoss=earliest"

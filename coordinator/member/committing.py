@@ -139,7 +139,7 @@ def _unread(state: State) -> Decision:
         "a batch id that it has already, and batch ids begin at 0 with each new checkpoint",
         "set an output of its own for each checkpoint, and start again with a new checkpointLocation (the group keeps "
         "its positions); if two queries ran with one checkpoint, start one of them again; or set "
-        "allow.unread.batches=true if the query drops batches unread on purpose",
+        "allowUnreadBatches=true if the query drops batches unread on purpose",
     )
     return Decision(state, (Event("skipped", why),), Fail(error))
 

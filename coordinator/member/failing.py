@@ -24,7 +24,7 @@ def see_failing(state: State, seen: Seen, call: Call) -> Decision:
     records, most = seen.of(ReadFailing()), call.setup.settings.max_deferred_keys
     full = at_cap(records, most) if len(records) >= most else frozenset()
     events = tuple(
-        Event("failing", f"{tp} has {most} failing keys (max.deferred.keys): only these are read until there are fewer")
+        Event("failing", f"{tp} has {most} failing keys (maxDeferredKeys): only these are read until there are fewer")
         for tp in sorted(full - state.failing.full)
         if tp in state.owning.ranges
     )
@@ -42,7 +42,7 @@ def refuse_a_full_partition(state: State, group: str, most: int) -> None:
     full = sorted(at_cap(mine, most))
     if full and all(r.parked for r in mine):
         raise TooManyFailingKeysError(
-            f"{full[0]} of group {group} has {most} parked keys (max.deferred.keys), so its other keys wait"
+            f"{full[0]} of group {group} has {most} parked keys (maxDeferredKeys), so its other keys wait"
         )
 
 

@@ -51,7 +51,7 @@ def outage_line(
     since, logged = pulse.away or (now_ms, now_ms - LOG_AGAIN_MS)
     if now_ms - logged < LOG_AGAIN_MS:
         return pulse, None
-    patience = f"the query fails once it has needed Redis for redis.max.outage ({settings.max_outage_ms} ms)"
+    patience = f"the query fails once it has needed Redis for redisMaxOutage ({settings.max_outage_ms} ms)"
     line = LogLine(f"{what}: {error} For {(now_ms - since) // 1000} s now; {patience}")
     return replace(pulse, away=(since, now_ms)), line
 
@@ -65,8 +65,8 @@ def long_batch(
     if began is None or began == pulse.warned_of_ms or now_ms - began <= settings.longest_ms:
         return pulse, None
     line = LogLine(
-        f"group {settings.group}: a batch takes longer than longest.batch.ms ({settings.longest_ms} ms), so other "
+        f"group {settings.group}: a batch takes longer than longestBatch ({settings.longest_ms} ms), so other "
         "members may take its ranges; `coop-kafka parked` then shows the records on trial. Raise "
-        "longest.batch.ms, or lower batch.time.budget"
+        "longestBatch, or lower batchTimeBudget"
     )
     return replace(pulse, warned_of_ms=began), line

@@ -1,6 +1,6 @@
 """The life of a member: its next step after an outage or a refusal of Redis, and its join.
 
-    no answer    wait and try again, until redis.max.outage             `outage`
+    no answer    wait and try again, until redisMaxOutage             `outage`
     FENCED       another life has joined: the query ends                `fenced`
     LOST         recover proven positions, then join again              `recovery.recover`
     RECOVERING   assert positions once, wait, try again                 `assert_positions`
@@ -51,7 +51,7 @@ def outage(state: State, seen: Seen, call: Call) -> Decision:
     if not life.reached:
         limit = min(limit, FIRST_CONTACT_MS)
     if seen.now_ms - life.away.since_ms >= limit:
-        patience = "redis.max.outage" if life.reached else "the limit of a first contact"
+        patience = "redisMaxOutage" if life.reached else "the limit of a first contact"
         cause = life.away.error
         error = type(cause)(f"{cause.what}, for longer than {patience} ({limit} ms)", cause.remedy)
         return Decision(replace(state, life=replace(life, away=None)), (), Fail(error))
@@ -98,7 +98,7 @@ def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
             *([Claim(state.evidence.known, facts)] if facts else []),
             LogLine(
                 f"group {settings.group} recovers from a loss of state: members prove their positions, and no batch is "
-                f"planned for up to session.timeout.ms ({settings.session_ms} ms); no action is needed"
+                f"planned for up to sessionTimeout ({settings.session_ms} ms); no action is needed"
             ),
         )
     handled = _handled(replace(state, life=replace(life, asserted_at=life.nonce)))
@@ -163,7 +163,7 @@ def _two_queries(group: str, other: str) -> GroupBusyError:
     return GroupBusyError(
         f"this application already has member {other} at work in group {group!r}, as another query or as another read "
         "of this query",
-        "for two queries of one application, stop one, or use two groups, or set allow.several.queries=true in both; "
+        "for two queries of one application, stop one, or use two groups, or set allowSeveralQueries=true in both; "
         "for two reads of one query, use two groups",
     )
 

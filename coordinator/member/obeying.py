@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator.assignment.assignment_text import Ranges, event_text
-from coordinator.assignment.policies import GRANT, MEMBER_POLICY, UNREADABLE, UNREADABLE_TOPIC, Policy, refuse_demand
+from coordinator.assignment.policies import GRANT, UNREADABLE, UNREADABLE_TOPIC, Policy, refuse_demand
 from coordinator.assignment.rebalance import union
 from coordinator.errors import ConsumerRangeFetchNotAcceptedError
 from coordinator.errors.quoting import VALUE, bounded
@@ -69,7 +69,7 @@ def refuse_demands(policy: Policy, topics: Collection[str], call: Call, *, start
     elif settings.ordering == "none":
         refuse_demand(policy, settings.group, topics, "ordering=none is set", "remove the option ordering")
     elif settings.demanding and starts:
-        demand, way = f"{MEMBER_POLICY}=true is set", f"remove the option {MEMBER_POLICY}"
+        demand, way = "allowIndividualCommit=true is set", "remove the option allowIndividualCommit"
         refuse_demand(policy, settings.group, topics, demand, way)
     if settings.per_key:
         demand, way = "the function is called key by key", "pass it to map_batches"

@@ -40,7 +40,7 @@ FORGET_MS = 10_000
 
 
 def forget_topics(state: State, seen: Seen, call: Call) -> Decision:
-    """Ask Redis to forget topics that no member subscribes to, after `offsets.retention.minutes` (rule: topic-expiry).
+    """Ask Redis to forget topics that no member subscribes to, after `offsetsRetention` (rule: topic-expiry).
 
     Only while the group has topics that this member does not read. The mirror would bring them back, so it forgets
     them too.

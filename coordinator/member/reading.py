@@ -87,7 +87,7 @@ def _within(progress: Progress, ranges: tuple[HashRange, ...]) -> Progress:
 def keep_lead(
     state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
 ) -> tuple[State, OwnedRanges]:
-    """`work` with no lane more than `max.lane.lead` ahead of the lane with the oldest next record."""
+    """`work` with no lane more than `maxLaneLead` ahead of the lane with the oldest next record."""
     most_ms = call.setup.settings.max_lead_ms
     if most_ms is None:
         return state, work

@@ -6,7 +6,7 @@
     growth  the mirror's, and growths that no member recorded
     policy  the strictest of the mirror's and of the last look of this process
 
-A partition without a proof fails the query, or begins at earliest by on.state.loss.
+A partition without a proof fails the query, or begins at earliest by onStateLoss.
 """
 
 from dataclasses import replace

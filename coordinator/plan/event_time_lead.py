@@ -1,4 +1,4 @@
-"""`max.lane.lead`: the most record time between a lane and the oldest unread record (rule: lane-lead). Pure.
+"""`maxLaneLead`: the most record time between a lane and the oldest unread record (rule: lane-lead). Pure.
 
     lane behind  |####~~~~~~              its next record is of 12:00
     lane ahead   |##########~~~|          reads up to the first record later than 12:00 + lead

@@ -106,7 +106,7 @@ class Growth:
     def promise(self) -> str:
         """Whose order is promised across the growth."""
         if not self.gated:
-            return "partition.growth.grace is 0, so key order across it is not kept"
+            return "partitionGrowthGrace is 0, so key order across it is not kept"
         if self.new % self.old:
             return "not a multiple, so keys that moved between older partitions may be out of order"
         if not self.kept:

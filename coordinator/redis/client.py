@@ -230,7 +230,7 @@ def _accepted(reply: list[Any]) -> Reply:
         case ["UNPROVEN", partition]:
             raise StateLostError(
                 f"Redis lost the position of {partition}, and neither Kafka's group nor a running query proves one",
-                "restore Redis from a copy, or set on.state.loss=earliest to read from the beginning again",
+                "restore Redis from a copy, or set onStateLoss=earliest to read from the beginning again",
             )
         case ["SCHEMA", schema]:
             raise other_schema(schema)

@@ -1,4 +1,4 @@
-"""Opens a `redis.url`: one server, plain or by TLS, a cluster (`?cluster=true`), or the master that sentinels name.
+"""Opens a `redisUrl`: one server, plain or by TLS, a cluster (`?cluster=true`), or the master that sentinels name.
 
 redis-py's defaults (10 retries, 5 s) take longer than a lease. Here a call has one second and one retry; the
 caller decides how long an outage may last. Knows no key, no script and no rule.
@@ -37,13 +37,13 @@ def check(url: str) -> None:
         raise _unusable("redis-py cannot parse it") from None
     if _of_cluster(url) and place.get("db"):
         raise InvalidOptionError(
-            f"option 'redis.url' names database {place['db']} of a cluster: {redacted(url)}",
+            f"option 'redisUrl' names database {place['db']} of a cluster: {redacted(url)}",
             "leave the number out: a cluster has database 0 only",
         )
 
 
 def _unusable(why: str) -> InvalidOptionError:
-    return InvalidOptionError(f"option 'redis.url' cannot be used: {why}", f"set redis.url to {LIMIT}")
+    return InvalidOptionError(f"option 'redisUrl' cannot be used: {why}", f"set redisUrl to {LIMIT}")
 
 
 def opened(url: str, timeout_s: float) -> "redis.Redis | RedisCluster":
@@ -99,6 +99,6 @@ def _check_files(url: str) -> None:
     for name, value in parse_qsl(urlsplit(url).query):
         if name in _FILES and not Path(value).is_file():
             raise InvalidOptionError(
-                f"option 'redis.url' has {name}={value}, and there is no such file here",
+                f"option 'redisUrl' has {name}={value}, and there is no such file here",
                 f"set {name} to the path of a PEM file on the driver's host",
             )

@@ -1,4 +1,4 @@
-"""User and password of Redis that change: redis.url names a class, `?credential_provider=module:Class`.
+"""User and password of Redis that change: redisUrl names a class, `?credential_provider=module:Class`.
 
 redis-py asks it whenever a connection opens. The class needs no arguments, and has `get_credentials()`, which returns
 user and password (redis-py's `CredentialProvider`).
@@ -39,7 +39,7 @@ def provider(url: str) -> CredentialProvider | None:
     found = instance(ARGUMENT, name)
     if not callable(getattr(found, "get_credentials", None)):
         raise InvalidOptionError(
-            f"the {ARGUMENT} {name} of redis.url has no get_credentials()",
+            f"the {ARGUMENT} {name} of redisUrl has no get_credentials()",
             "name a class with get_credentials(), which returns user and password",
         )
     return Asked(name, found)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ ROWS = (
         "READONLY ",
         RedisNotReadyError,
         "takes no writes: it is a replica",
-        "if this is a failover, wait for its end; otherwise let redis.url name the primary",
+        "if this is a failover, wait for its end; otherwise let redisUrl name the primary",
     ),
     ReplyKind(
         "LOADING ",
@@ -45,7 +45,7 @@ ROWS = (
         "MASTERDOWN ",
         RedisNotReadyError,
         "is a replica that has lost its primary",
-        "start the primary, or let redis.url name it",
+        "start the primary, or let redisUrl name it",
     ),
     ReplyKind(
         "CLUSTERDOWN |SlotNotCovered|Slot .* not covered",
@@ -69,7 +69,7 @@ ROWS = (
         "NOSCRIPT ",
         RedisNotReadyError,
         "does not know a script that it was just given",
-        "let redis.url name one server, or one cluster with cluster=true: behind this address are several",
+        "let redisUrl name one server, or one cluster with cluster=true: behind this address are several",
     ),
     # -- a want of the server: over once somebody has seen to it
     ReplyKind(
@@ -116,7 +116,7 @@ ROWS = (
         "|Client sent AUTH",
         RedisAccessError,
         "refuses our user",
-        "put user and password in redis.url (redis://user:password@host, without a user redis://:password@host)"
+        "put user and password in redisUrl (redis://user:password@host, without a user redis://:password@host)"
         f", and {COMMANDS}; backup, restore, delete: as coop-kafka-operator",
     ),
     # -- the wrong kind of server
@@ -130,31 +130,31 @@ ROWS = (
         "MOVED |ASK ",
         RedisConfigurationError,
         "is one node of a cluster, and other nodes hold some of our keys",
-        "add ?cluster=true to redis.url",
+        "add ?cluster=true to redisUrl",
     ),
     ReplyKind(
         "CROSSSLOT ",
         RedisConfigurationError,
         "is a proxy that does not know that keys with one {name} belong together",
-        "let redis.url name the cluster itself, with ?cluster=true",
+        "let redisUrl name the cluster itself, with ?cluster=true",
     ),
     ReplyKind(
         ".*Cluster mode is not enabled|This instance has cluster support disabled",
         RedisConfigurationError,
         "is not a cluster",
-        "leave cluster=true out of redis.url",
+        "leave cluster=true out of redisUrl",
     ),
     ReplyKind(
         "(DB index|invalid DB index|SELECT is not allowed)",
         RedisConfigurationError,
         "has no database of that number",
-        "name another one in redis.url, below the server's setting databases: redis://host:port/0",
+        "name another one in redisUrl, below the server's setting databases: redis://host:port/0",
     ),
     ReplyKind(
         "(?i:protocol error)|NOPROTO ",
         RedisConfigurationError,
         "does not speak the protocol of Redis, or another version of it",
-        "correct host and port of redis.url: another service listens there, or a proxy stands between",
+        "correct host and port of redisUrl: another service listens there, or a proxy stands between",
     ),
     # -- replies to commands that we do not send
     ReplyKind(
@@ -162,7 +162,7 @@ ROWS = (
         "|Error (un)?loading the (extension|module)|Error unloading module|no such fieldset",
         StoreError,
         "gives an answer to a command that coop-kafka does not send",
-        "let redis.url name the server itself, not a proxy; else report this with the version of the server",
+        "let redisUrl name the server itself, not a proxy; else report this with the version of the server",
     ),
 )
 _CODES = {kind: code for code, kind in DefaultParser.EXCEPTION_CLASSES.items() if isinstance(kind, type)}

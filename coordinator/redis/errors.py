@@ -95,7 +95,7 @@ def _untrusted(error: BaseException, shown: str) -> RedisTlsError:
 def _unavailable(error: Exception, shown: str) -> RedisUnavailableError:
     return RedisUnavailableError(
         f"the Redis at {shown} does not answer ({first_line(error)})",
-        "start Redis, or correct redis.url (rediss:// with TLS, redis:// without); positions stay in Redis and in "
+        "start Redis, or correct redisUrl (rediss:// with TLS, redis:// without); positions stay in Redis and in "
         "the checkpoint",
     )
 
@@ -103,4 +103,4 @@ def _unavailable(error: Exception, shown: str) -> RedisUnavailableError:
 def _in_words(reply: str) -> str:
     """The reply. To a client without a password, a server answers with a long text about its protocol."""
     anonymous = any(words in reply for words in ("already authenticated", "Authentication required"))
-    return "it asks for a password, and redis.url has none" if anonymous else reply.rstrip(".")
+    return "it asks for a password, and redisUrl has none" if anonymous else reply.rstrip(".")

@@ -100,7 +100,7 @@ BOUND_PERCENT, BOUND_S = 80, 5.0
 """From this part of a batch of this time on, reading is its bottleneck. A shorter batch keeps up with the log."""
 
 NOTHING, PARKED, TRIED = "all there is", "parked", "on trial: a member was lost over it"
-ROOM, OLDER, JOINED, LEAD = "individual commits", "older partitions", "joined topics", "max.lane.lead"
+ROOM, OLDER, JOINED, LEAD = "individual commits", "older partitions", "joined topics", "maxLaneLead"
 FAILING = "failing key"
 
 

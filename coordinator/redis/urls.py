@@ -1,4 +1,4 @@
-"""The `redis.url`s that can be used: the parts and arguments that redis-py reads and that a user may set.
+"""The `redisUrl`s that can be used: the parts and arguments that redis-py reads and that a user may set.
 
 Time-outs and retries are not among the arguments: leases depend on them, so `connection` sets its own.
 Knows the text only; connects to nothing. No message repeats the url, which may hold a password.
@@ -15,7 +15,7 @@ LIMIT = (
     "?credential_provider=module:Class for passwords that change, "
     "with / ? # @ : in user and password percent-encoded (%2F %3F %23 %40 %3A)"
 )
-"""The form of a url, as the end of the sentence "set redis.url to ..."."""
+"""The form of a url, as the end of the sentence "set redisUrl to ..."."""
 
 _ARGUMENTS = {"db", "username", "password", "client_name", "protocol", "cluster", "credential_provider"}
 _TLS_ARGUMENTS = {"ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname"}

@@ -95,6 +95,7 @@ class Word(Generic[W]):
         raise ValueError("unknown word")
 
 
+_UNITS_OF_SPANS = {"d": DAY_MS, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _UNITS_US = {"us": 1, "ms": 1_000, "s": 10**6, "m": 6 * 10**7, "min": 6 * 10**7, "h": 36 * 10**8, "d": 864 * 10**8}
 
 
@@ -108,8 +109,8 @@ class Duration:
     @property
     def limit(self) -> str:
         """The form and the bounds."""
-        bound = "" if self.most_ms == LONG else f", at most {self.most_ms} ms"
-        bound = f", at least {self.least_ms} ms{bound}" if self.least_ms else bound
+        bound = "" if self.most_ms == LONG else f", at most {in_units(self.most_ms)}"
+        bound = f", at least {in_units(self.least_ms)}{bound}" if self.least_ms else bound
         return f"a duration like 500ms, 60s, 15m or 2h (a plain number is milliseconds){bound}"
 
     def parse(self, text: str) -> int:
@@ -125,6 +126,42 @@ class Duration:
         if milliseconds < self.least_ms:
             raise ValueError("too short")
         return milliseconds
+
+
+def in_units(milliseconds: int) -> str:
+    """A time span as a user would write it: 1500ms, 45s, 1d."""
+    unit = next(unit for unit, length in _UNITS_OF_SPANS.items() if milliseconds % length == 0)
+    return f"{milliseconds // _UNITS_OF_SPANS[unit]}{unit}"
+
+
+_UNITS_OF_BYTES: dict[str, int] = {"": 1, "b": 1} | {
+    unit + rest: 1 << (10 * power) for power, unit in enumerate("kmgt", 1) for rest in ("", "b", "ib")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A number of bytes as Spark writes it: 64KiB, 200MiB, 1g; each unit is 1,024 times the one before."""
+
+    least: int = 0
+    most: int = LONG
+
+    @property
+    def limit(self) -> str:
+        """The form and the bounds."""
+        bound = f", at least {self.least} bytes" if self.least else ""
+        bound += "" if self.most == LONG else f", at most {self.most} bytes"
+        return f"a size like 64KiB, 200MiB or 1GiB (a plain number is bytes){bound}"
+
+    def parse(self, text: str) -> int:
+        """The number of bytes."""
+        match = re.fullmatch(r"([0-9]{1,19})([a-z]*)", text.strip().lower())
+        if match is None or match[2] not in _UNITS_OF_BYTES:
+            raise ValueError("not a size")
+        number = int(match[1]) * _UNITS_OF_BYTES[match[2]]
+        if not self.least <= number <= self.most:
+            raise ValueError("too small" if number < self.least else "too large")
+        return number
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Settings:
-        session_ms: int = option("session.timeout.ms", Integer(1_000, 1_800_000), "45000")
-        max_lead_ms: int | None = optional("max.lane.lead", Duration(DAY_MS))
+        session_ms: int = option("sessionTimeout", Duration(1_800_000, 1_000), "45s")
+        max_lead_ms: int | None = optional("maxLaneLead", Duration(DAY_MS))
 
 `Settings()` has the defaults; `option_fields(Settings)` are its options. An invalid text raises an error that names
 option, value, limit and remedy.
@@ -11,10 +11,11 @@ option, value, limit and remedy.
 
 import dataclasses
 import re
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
-from coordinator.errors import InvalidOptionError
+from coordinator.errors import ConflictingOptionsError, InvalidOptionError
 from coordinator.errors.quoting import NOT_SHOWN, may_hold_secret, quoted, shown
 from coordinator.values.option_kinds import OptionKind
 
@@ -36,7 +37,10 @@ def key_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Option(Generic[T]):
-    """An option: its name, its kind of value, and its default as a user would write it."""
+    """An option: its name, its kind of value, and its default as a user would write it.
+
+    `also` holds its other names, as Kafka and the KIPs spell it, each with its kind of value.
+    """
 
     name: str
     kind: OptionKind[T]
@@ -44,25 +48,51 @@ class Option(Generic[T]):
     secret: bool = False  # no message shows its value
     hidden: bool = False  # `repr` of the settings shows no value
     most: int = CHARACTERS
+    also: Mapping[str, OptionKind[T]] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
         """See `key_of`."""
         return key_of(self.name)
 
-    def parse(self, text: str) -> T:
-        """The value of a text; raises `InvalidOptionError`."""
-        check_length(self.name, text, self.kind.limit, self.most)
+    def names_in(self, keys: Container[str]) -> list[str]:
+        """Those of its names that a user set; `keys`: those of all names that the user set."""
+        return [name for name in (self.name, *self.also) if key_of(name) in keys]
+
+    def parse(self, text: str, name: str | None = None) -> T:
+        """The value of a text, under one of the option's names; raises `InvalidOptionError`."""
+        name, kind = name or self.name, self.also.get(name or self.name, self.kind)
+        check_length(name, text, kind.limit, self.most)
         try:
-            return self.kind.parse(text)
+            return kind.parse(text)
         except ValueError as error:
-            raise invalid(self.name, text, str(error), self.kind.limit, secret=self.secret) from None
+            raise invalid(name, text, str(error), kind.limit, secret=self.secret) from None
+
+    def value_in(self, texts: Mapping[str, str]) -> T:
+        """The value that a user set. `texts`: by the keys of their names, at least one of this option's.
+
+        Raises `InvalidOptionError`, and `ConflictingOptionsError` for two names with different values.
+        """
+        found = {name: texts[key_of(name)] for name in self.names_in(texts)}
+        stripped = {
+            name: text.strip() if name.startswith("kafka.") else text for name, text in found.items()
+        }  # as Java
+        values = {name: self.parse(text, name) for name, text in stripped.items()}
+        first, *others = values
+        for other in others:
+            if values[other] != values[first]:
+                raise ConflictingOptionsError(
+                    f"options {first} ({shown(stripped[first])}) and {other} ({shown(stripped[other])}) differ",
+                    "remove one of them: they mean the same",
+                )
+        return values[first]
 
 
 class _More(TypedDict, total=False):
     secret: bool
     hidden: bool
     most: int
+    also: Mapping[str, OptionKind[Any]]
 
 
 def option(name: str, kind: OptionKind[T], default: str, **more: Unpack[_More]) -> T:
@@ -87,12 +117,12 @@ def _field(declared: Option[Any], default: T) -> T:
 
 def option_fields(of: type[Any]) -> dict[str, Option[Any]]:
     """The options of a class of settings, by the names of its fields."""
-    return {field.name: field.metadata[_OPTION] for field in dataclasses.fields(of) if _OPTION in field.metadata}
+    return {each.name: each.metadata[_OPTION] for each in dataclasses.fields(of) if _OPTION in each.metadata}
 
 
 def part_of(options: Any, of: type[Any]) -> dict[str, Any]:
     """The fields of one class among these options, as arguments for another class that has them."""
-    return {field.name: getattr(options, field.name) for field in dataclasses.fields(of)}
+    return {each.name: getattr(options, each.name) for each in dataclasses.fields(of)}
 
 
 def check_length(name: str, text: str, limit: str, most: int = CHARACTERS) -> None:

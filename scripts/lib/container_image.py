@@ -109,7 +109,7 @@ class _Scene:
     def replace(self) -> bool:
         """Two applications share a flow while one is replaced and killed; whether nothing is lost or out of order."""
         fleet = Fleet(self._kafka, self._redis, self._name, self._folder / self._name, pace="1 second")
-        fleet.options, fleet.kind = {"session.timeout.ms": str(1000 * _SESSION_S)}, Application
+        fleet.options, fleet.kind = {"sessionTimeout": str(1000 * _SESSION_S)}, Application
         self._stack.callback(fleet.end)
         with fleet.producing():
             a, b = (cast(Application, fleet.join(name)) for name in ("a", "b"))

@@ -136,7 +136,7 @@ _AGAIN = OnError(1_000, "1s", "5s", then="park")
 FAULTS = (
     Fault("stuck key", "coop-kafka failing GROUP", r"deferred .*ValueError", "fails", _AGAIN),
     Fault("slow key", "coop-kafka top GROUP --once", r" ([0-9a-f]{16})-\1 .* 2\d\d(?:\.\d+)? ", "slow"),
-    Fault("hung driver", "coop-kafka describe GROUP", r" hung ", "hangs", options={"longest.batch.ms": "3000"}),
+    Fault("hung driver", "coop-kafka describe GROUP", r" hung ", "hangs", options={"longestBatch": "3000"}),
     Fault("dead driver", "coop-kafka describe GROUP", r" ended ", happens=_kill),
     Fault("Redis away", "coop-kafka describe GROUP", r"REDIS_UNAVAILABLE: ", happens=_stop_redis),
     Fault("frozen broker", "log", _WAITS, happens=_freeze_only_copy, of_brokers=True),
@@ -146,10 +146,10 @@ FAULTS = (
     Fault(
         "capped partition",
         "coop-kafka events GROUP",
-        r" failing .*max.deferred.keys",
+        r" failing .*maxDeferredKeys",
         "fails",
         _AGAIN,
-        {"max.deferred.keys": "1"},
+        {"maxDeferredKeys": "1"},
     ),
     Fault("gated partition", "coop-kafka describe GROUP", r"older partitions", "fails", _AGAIN, happens=_grow),
     Fault("lagging partition", "coop-kafka groups list", r" \d{5} ", "slow", happens=_backlog),

@@ -119,9 +119,9 @@ def _options(bootstrap: str, redis_url: str, topic: str) -> dict[str, str]:
         "subscribe": topic,
         "startingOffsets": "earliest",
         "group": GROUP,
-        "redis.url": redis_url,
+        "redisUrl": redis_url,
         "slots": str(SLOTS),
-        "batch.time.budget": "2s",
+        "batchTimeBudget": "2s",
     }
 
 

@@ -144,7 +144,7 @@ class _Scene:
         name = f"cluster-{uuid.uuid4().hex[:8]}"
         fleet = Fleet(self._kafka, self._redis, name, self._folder / name, pace="1 second", job=_JOB)
         fleet.cluster = self._cluster.words()
-        fleet.options = {"session.timeout.ms": _SESSION_MS}
+        fleet.options = {"sessionTimeout": _SESSION_MS}
         stack.callback(fleet.end)
         for driver in ("a", "b"):
             self._driver(f"{name}/{driver}")

@@ -231,7 +231,7 @@ def opened(most_bytes: int) -> Iterator[BlockCache | None]:
         if room < most_bytes:
             _log_once(
                 f"the cache of this host gets {room >> 20} MiB, half of {folder.SHARED_MEMORY}, and not the "
-                f"{most_bytes >> 20} MiB of max.bytes.key.range.cache: tasks may fetch records again. Remedy: give a "
+                f"{most_bytes >> 20} MiB of sharedCache: tasks may fetch records again. Remedy: give a "
                 "container more shared memory (docker run --shm-size, Kubernetes an emptyDir with medium: Memory), or "
                 "lower the option"
             )

@@ -79,7 +79,7 @@ class CoopKafkaBatchReader(DataSourceReader):
 
 
 class FilteringBatchReader(CoopKafkaBatchReader):
-    """The same reader with the option `push.filters`: Spark passes its filters before it asks for the tasks.
+    """The same reader with the option `pushFilters`: Spark passes its filters before it asks for the tasks.
 
     A class of its own: Spark refuses a reader that has `pushFilters` unless spark.sql.python.filterPushdown.enabled.
     """

@@ -219,7 +219,7 @@ class StandaloneSession:
         if not isinstance(options.subscription, Assigned):
             raise MissingOptionError(
                 "a stream without the option group needs the option assign",
-                "add the options group and redis.url, or use assign",
+                "add the options group and redisUrl, or use assign",
             )
         self._kafka = kafka_log(options)
         self._tasks = _task_server(options)

@@ -78,7 +78,7 @@ class TaskServer:
             self._server = _first_free(self, family, ports)
             self._port = int(self._server.server_address[1])
         except OSError as error:
-            named = "" if ports[0] == 0 else f" at report.port {ports[0]}-{ports[-1]}; name more ports"
+            named = "" if ports[0] == 0 else f" at reportPort {ports[0]}-{ports[-1]}; name more ports"
             log.warning("tasks cannot reach the reader process: no TCP socket (%s)%s", error, named)
             return
         Thread(target=self._server.serve_forever, args=(0.1,), name="coop-kafka-tasks", daemon=True).start()
@@ -96,7 +96,7 @@ class TaskServer:
         self._unheard += not self._heard
         if self._unheard == UNHEARD + 1 and not self._heard:
             log.warning(
-                "no task has reached the reader process at %s port %d: batches keep to batch.time.budget less well, and"
+                "no task has reached the reader process at %s port %d: batches keep to batchTimeBudget less well, and"
                 " the cost of keys is unknown. Remedy: let executors connect to this host, or set SPARK_LOCAL_IP to an"
                 " address that they reach.",
                 self._host,

@@ -64,5 +64,5 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         on_error=policy is not None,
         longest_delay_ms=policy.backoff_max_ms if policy else LONGEST_DELAY_MS,
         starting_option=next(iter(options.names_given(STARTING)), None),
-        **(part_of(options, MemberOptions) | {"session_ms": options.gap_wait_ms or options.session_ms}),
+        **part_of(options, MemberOptions),
     )

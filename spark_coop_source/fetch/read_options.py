@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from coordinator.values.option_kinds import DAY_MS, INT, LONG, Duration, Integer
+from coordinator.values.option_kinds import DAY_MS, INT, Duration, Size
 from coordinator.values.options import option
 
 
@@ -10,7 +10,9 @@ from coordinator.values.options import option
 class ReadOptions:
     """How a task reads its slices. Each option is declared here, and nowhere else."""
 
-    poll_timeout_ms: int = option("kafkaConsumer.pollTimeoutMs", Integer(1, INT), "120000")
+    poll_timeout_ms: int = option("kafkaConsumer.pollTimeoutMs", Duration(INT, 1), "120s")
     kafka_max_outage_ms: int = option("kafkaMaxOutage", Duration(DAY_MS), "5m")  # not of slices that may end early
-    most_unfiltered: int = option("max.bytes.fetcher.filtering", Integer(65_536, LONG), "104857600")  # bytes fetched
-    most_uncompressed: int = option("max.batch.uncompressed.bytes", Integer(65_536, LONG), "1073741824")
+    most_unfiltered: int = option(
+        "fetchMemory", Size(65_536), "100MiB", also={"max.bytes.fetcher.filtering": Size(65_536)}
+    )  # bytes fetched
+    most_uncompressed: int = option("maxBatchUncompressedBytes", Size(65_536), "1GiB")

@@ -12,8 +12,8 @@ from spark_coop_source.decode.sizes import TooLarge, UndividedUnit
 
 _OR_SKIP = "or set failOnDataLoss=false to skip it"
 ROOM: Mapping[UndividedUnit, str] = {
-    UndividedUnit.BATCH: f"raise max.batch.uncompressed.bytes, {_OR_SKIP}",
-    UndividedUnit.RECORD: f"raise max.bytes.fetcher.filtering and the memory of Python workers, {_OR_SKIP}",
+    UndividedUnit.BATCH: f"raise maxBatchUncompressedBytes, {_OR_SKIP}",
+    UndividedUnit.RECORD: f"raise fetchMemory and the memory of Python workers, {_OR_SKIP}",
     UndividedUnit.MESSAGE_SET: f"have it written again with message format v2, {_OR_SKIP}",
 }
 """The remedy for each kind of unit."""

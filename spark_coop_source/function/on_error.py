@@ -40,7 +40,7 @@ class OnError:
 
     @property
     def text(self) -> str:
-        """Its text in the option `function.on.error`: JSON. Raises `InvalidOptionError`."""
+        """Its text in the option `functionOnError`: JSON. Raises `InvalidOptionError`."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         found = {name: _plain(name, value) for name, value in given.items() if name not in ERRORS}
         found |= {name: _texts(name, given[name]) for name in ERRORS}

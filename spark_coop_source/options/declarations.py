@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from coordinator.assignment.settings import MemberOptions
 from coordinator.values.offset_spec import AtTimestamp, AtTimestamps, Latest, NoMatch, OffsetSpec
-from coordinator.values.option_kinds import DAY_MS, INT, LONG, Duration, Flag, Integer, Text, Timestamp, Word
+from coordinator.values.option_kinds import DAY_MS, INT, LONG, Duration, Flag, Integer, Size, Text, Timestamp, Word
 from coordinator.values.options import Option, option, option_fields, option_or, optional
 from coordinator.values.ranges import HashRange
 from coordinator.values.record_filter import EVERYTHING, Key, RecordFilter
@@ -43,6 +43,7 @@ ENDING = ("ending_timestamp", "ending_by_timestamp", "ending_offsets")
 """The fields of start and end by rank, as in Spark's source: one time, a time for each partition, offsets."""
 SUBSCRIPTION = ("subscribe", "subscribe_pattern", "assign")
 SLOTS_MAX = 1_024
+_HEARTBEAT = Duration(1_800_000, 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +56,12 @@ class SourceOptions(MemberOptions, ReadOptions):
     include_headers: bool = option("includeHeaders", Flag(), "false")
     named_columns: tuple[str, ...] | None = optional("columns", ColumnNames())
 
-    filter_ranges: tuple[HashRange, ...] | None = optional("filter.key.ranges", KeyRangesText())
-    filter_allow: frozenset[Key] | None = optional("filter.keys.allow", KeysText(), hidden=True)
-    filter_deny: frozenset[Key] | None = optional("filter.keys.deny", KeysText(), hidden=True)
-    filter_least_bytes: int = option("filter.record.bytes.min", Integer(0, INT), "0")
-    filter_most_bytes: int | None = optional("filter.record.bytes.max", Integer(0, INT))
-    push_filters: bool = option("push.filters", Flag(), "false")  # of a batch
+    filter_ranges: tuple[HashRange, ...] | None = optional("filterKeyRanges", KeyRangesText())
+    filter_allow: frozenset[Key] | None = optional("filterKeysAllow", KeysText(), hidden=True)
+    filter_deny: frozenset[Key] | None = optional("filterKeysDeny", KeysText(), hidden=True)
+    filter_least_bytes: int = option("filterRecordBytesMin", Size(0, INT), "0")
+    filter_most_bytes: int | None = optional("filterRecordBytesMax", Size(0, INT))
+    push_filters: bool = option("pushFilters", Flag(), "false")  # of a batch
 
     starting_timestamp: int | None = optional("startingTimestamp", Timestamp())
     starting_by_timestamp: Mapping[TopicPartition, int] | None = optional(
@@ -78,33 +79,36 @@ class SourceOptions(MemberOptions, ReadOptions):
     min_partitions: int | None = optional("minPartitions", Integer(1, INT))
     max_records_per_partition: int | None = optional("maxRecordsPerPartition", Integer(1, LONG))
 
-    group: str | None = optional("group", GroupName())  # None: a standalone stream or a batch
-    redis_url: str | None = optional("redis.url", RedisUrl(), secret=True, most=10_000)
+    group: str | None = optional(
+        "group", GroupName(), also={"kafka.group.id": GroupName()}
+    )  # None: a standalone stream or a batch
+    redis_url: str | None = optional("redisUrl", RedisUrl(), secret=True, most=10_000)
     slots: int = option_or(1, "slots", Integer(1, SLOTS_MAX))
     assignor: str = option("assignor", AssignorNames(), "grouped")
     copartition: tuple[str, ...] = option_or((), "copartition", JoinedTopics())  # topics with the same lanes and owners
-    listener: str | None = optional("ownership.listener", ListenerName())
-    labels: Mapping[str, str] = option_or({}, "member.labels", Labels())
-    report_ports: range = option_or(range(1), "report.port", Ports())  # port 0 is any free one
-    sharing: bool | None = optional("allow.individual.commit", Flag())  # None: where policies allow it
-    several_queries: bool = option("allow.several.queries", Flag(), "false")  # of one application, in one group
+    listener: str | None = optional("ownershipListener", ListenerName())
+    labels: Mapping[str, str] = option_or({}, "memberLabels", Labels())
+    report_ports: range = option_or(range(1), "reportPort", Ports())  # port 0 is any free one
+    sharing: bool | None = optional("allowIndividualCommit", Flag())  # None: where policies allow it
+    several_queries: bool = option("allowSeveralQueries", Flag(), "false")  # of one application, in one group
     redundancy: int = option("redundancy", Integer(1, 16), "1")  # number of replica sets
     # 4,096 lanes of one partition are four for each of 1,024 slots, and the largest number measured with the scripts
     # in Redis. The offset JSON has about 90 bytes for each.
     lanes: int | None = optional("lanes", Integer(1, 4_096))
 
-    heartbeat_ms: int = option_or(3_000, "heartbeat.interval.ms", Integer(100, 1_800_000))
-    gap_wait_ms: int | None = optional("gap.max.wait.ms", Integer(1_000, INT))  # without order; None: the session
+    heartbeat_ms: int = option_or(
+        3_000, "heartbeatInterval", _HEARTBEAT, also={"kafka.heartbeat.interval.ms": _HEARTBEAT}
+    )
 
     fetch_retries: int = option("fetchOffset.numRetries", Integer(0, INT), "3")
-    fetch_retry_interval_ms: int = option("fetchOffset.retryIntervalMs", Integer(0, INT), "1000")
+    fetch_retry_interval_ms: int = option("fetchOffset.retryIntervalMs", Duration(INT), "1s")
     group_id_prefix: str | None = optional("groupIdPrefix", Text())  # without effect
-    cache_bytes: int = option("max.bytes.key.range.cache", Integer(0, LONG), "209715200")  # 0: none
+    cache_bytes: int = option("sharedCache", Size(), "200MiB", also={"max.bytes.key.range.cache": Size()})  # 0: none
 
     function: str | None = optional("function", FunctionText(), most=LONG, hidden=True)
-    function_output: StructType | str | None = optional("function.schema", RowSchema())
-    timeout_ms: int | None = optional("function.timeout", Duration(DAY_MS, least_ms=1))
-    function_on_error: ErrorPolicy | None = optional("function.on.error", OnErrorText(), most=LONG, hidden=True)
+    function_output: StructType | str | None = optional("functionSchema", RowSchema())
+    timeout_ms: int | None = optional("functionTimeout", Duration(DAY_MS, least_ms=1))
+    function_on_error: ErrorPolicy | None = optional("functionOnError", OnErrorText(), most=LONG, hidden=True)
 
     kafka: Mapping[str, object]  # for coordinator.kafka.client.client_arguments; `repr` hides secrets
     filter: RecordFilter = field(default=EVERYTHING, repr=False)  # it holds keys, which may be confidential

@@ -14,8 +14,8 @@ def check(options: SourceOptions, *, streaming: bool | None) -> None:
         check_form(loaded(function), options.takes, concurrency=options.concurrency, timeout_ms=options.timeout_ms)
     if function is not None and options.push_filters:
         raise ConflictingOptionsError(
-            "the options push.filters and function are both set, but Spark's filters are on the function's columns",
-            "remove push.filters, and use the filter.* options for the records that the function gets",
+            "the options pushFilters and function are both set, but Spark's filters are on the function's columns",
+            "remove pushFilters, and use the filter.* options for the records that the function gets",
         )
     for field in ("function_on_error", "timeout_ms", "concurrency"):
         if field in options.given and options.takes == "batches" and getattr(options, field) != 1:
@@ -43,7 +43,7 @@ def _check_parking(options: SourceOptions) -> None:
     if options.function_on_error and options.function_on_error.then == "park" and why:
         raise ConflictingOptionsError(
             f'then="park" of OnError needs tasks that may leave out a key, but {why}',
-            "read a stream with the options group and redis.url, ordering=key and a batch.time.budget;"
+            "read a stream with the options group and redisUrl, ordering=key and a batchTimeBudget;"
             ' or set then to "dead_letter" or "skip"',
         )
 
@@ -53,7 +53,7 @@ def _never_early(options: SourceOptions) -> str:
     reasons = {
         "it reads without a group": options.group is None,
         "its ordering is none": options.ordering == "none",
-        "its batch.time.budget is 0": options.batch_budget_ms == 0,
-        "its allow.unread.batches is true": options.unread_batches,
+        "its batchTimeBudget is 0": options.batch_budget_ms == 0,
+        "its allowUnreadBatches is true": options.unread_batches,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")

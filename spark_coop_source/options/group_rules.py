@@ -54,13 +54,13 @@ def check_group(options: SourceOptions) -> None:
     elif not isinstance(options.subscription, Assigned):
         raise MissingOptionError(
             "a stream over topics needs a group",
-            'add .option("group", "a-name") and .option("redis.url", "redis://host:6379"); or, to read without a group '
+            'add .option("group", "a-name") and .option("redisUrl", "redis://host:6379"); or, to read without a group '
             "and Redis, name partitions by the option assign",
         )
     elif options.redis_url is not None:
         raise ConflictingOptionsError(
-            "redis.url is set, but a stream without the option group does not use Redis",
-            'add .option("group", "a-name"), or remove redis.url to read standalone',
+            "redisUrl is set, but a stream without the option group does not use Redis",
+            'add .option("group", "a-name"), or remove redisUrl to read standalone',
         )
 
 
@@ -68,13 +68,13 @@ def _check_shared(options: SourceOptions) -> None:
     if options.redis_url is None:
         raise MissingOptionError(
             f"the group {options.group!r} needs a Redis to hold its state",
-            'add .option("redis.url", "redis://host:6379"), or set COOP_REDIS where the driver runs',
+            'add .option("redisUrl", "redis://host:6379"), or set COOP_REDIS where the driver runs',
         )
     parts = options.assign is not None and set(options.assign.partitions.values()) != {(WHOLE,)}
     if parts and options.sharing is False:
         raise ConflictingOptionsError(
-            "assign names parts of partitions, but allow.individual.commit is false",
-            "assign whole partitions, or remove allow.individual.commit",
+            "assign names parts of partitions, but allowIndividualCommit is false",
+            "assign whole partitions, or remove allowIndividualCommit",
         )
 
 
@@ -83,7 +83,7 @@ def check_acknowledgement(options: SourceOptions) -> None:
     if ACKNOWLEDGEMENT in options.columns and options.group is None:
         raise ConflictingOptionsError(
             f"the option columns names {ACKNOWLEDGEMENT}, but only rows of a stream with a group can be acknowledged",
-            f"remove {ACKNOWLEDGEMENT} from columns, or read a stream with the options group and redis.url",
+            f"remove {ACKNOWLEDGEMENT} from columns, or read a stream with the options group and redisUrl",
         )
 
 
@@ -95,7 +95,7 @@ def check_redundancy(options: SourceOptions) -> None:
     if group is None:
         raise ConflictingOptionsError(
             f"redundancy={redundancy} is set, but only a group has replica sets",
-            "remove redundancy, or add the options group and redis.url",
+            "remove redundancy, or add the options group and redisUrl",
         )
     if options.copartition:
         raise ConflictingOptionsError(
@@ -128,7 +128,7 @@ def check_standby(options: SourceOptions, *, streaming: bool) -> None:
     if options.group is None:
         raise ConflictingOptionsError(
             "standby=true is set, but a stream without a group has no other member to take over from",
-            "remove standby, or add the options group and redis.url",
+            "remove standby, or add the options group and redisUrl",
         )
     refused = {
         "assign names key ranges": options.pinned,
@@ -151,20 +151,12 @@ def refuse_run_of_standby(trigger: str) -> None:
 
 def check_ordering(options: SourceOptions) -> None:
     """Refuse options of a stream that do not fit its ordering."""
-    if options.ordering == "none":
-        _check_without_order(options)
-    elif options.gap_wait_ms is not None:
-        raise ConflictingOptionsError(
-            "gap.max.wait.ms is set, but ordering is key: members own key ranges and no slices",
-            "remove gap.max.wait.ms, or set ordering=none",
-        )
-
-
-def _check_without_order(options: SourceOptions) -> None:
+    if options.ordering != "none":
+        return
     if options.group is None:
         raise ConflictingOptionsError(
             "ordering=none is set, but a stream without a group shares its records with no other member",
-            "remove ordering, or add the options group and redis.url",
+            "remove ordering, or add the options group and redisUrl",
         )
     for name in options.names_given(_OF_KEY_RANGES):
         raise ConflictingOptionsError(
@@ -172,12 +164,6 @@ def _check_without_order(options: SourceOptions) -> None:
             f"remove {name}, or set ordering=key",
         )
     _check_no_ranges(options)
-    if options.gap_wait_ms is not None and options.gap_wait_ms <= options.heartbeat_ms:
-        raise InvalidOptionError(
-            f"option gap.max.wait.ms = {options.gap_wait_ms}: not above heartbeat.interval.ms, {options.heartbeat_ms}, "
-            "so others would read the slices of living members",
-            f"set gap.max.wait.ms to at least three heartbeats, {3 * options.heartbeat_ms}",
-        )
 
 
 def _check_no_ranges(options: SourceOptions) -> None:

@@ -35,6 +35,9 @@ PASSED: Mapping[str, OptionKind[object]] = {
 UNDERSTOOD: Mapping[str, str] = {
     "bootstrap.servers": "Required. `host:port`, several separated by commas.",
     "group.id": "The same as `group`.",
+    "heartbeat.interval.ms": "The same as `heartbeatInterval`.",
+    "max.poll.interval.ms": "The same as `longestBatch`.",
+    "session.timeout.ms": "The same as `sessionTimeout`.",
     "security.protocol": "PLAINTEXT (default), SSL, SASL_PLAINTEXT or SASL_SSL.",
     "ssl.truststore.type": "PEM, required with a location. JKS (Java's default) and PKCS12 are refused.",
     "ssl.truststore.location": "File with the certificates to trust, on the driver and on every executor. "
@@ -75,9 +78,7 @@ NO_EFFECT: Mapping[str, str] = {
     "group.instance.id": _NO_GROUP,
     "group.protocol": _NO_GROUP,
     "group.remote.assignor": _NO_GROUP,
-    "heartbeat.interval.ms": f"{_NO_GROUP}; the lease has `heartbeat.interval.ms`",
     "internal.throw.on.fetch.stable.offset.unsupported": _PYTHON,
-    "max.poll.interval.ms": f"{_NO_GROUP}; see `longest.batch.ms`",
     "metadata.recovery.rebootstrap.trigger.ms": _PYTHON,
     "metadata.recovery.strategy": _PYTHON,
     "metric.reporters": _PYTHON,
@@ -96,7 +97,6 @@ NO_EFFECT: Mapping[str, str] = {
     "sasl.login.refresh.window.jitter": _SASL,
     "sasl.login.retry.backoff.max.ms": _SASL,
     "sasl.login.retry.backoff.ms": _SASL,
-    "session.timeout.ms": f"{_NO_GROUP}; the lease has `session.timeout.ms`",
     "share.acknowledgement.mode": _NO_GROUP,
     "share.acquire.mode": _NO_GROUP,
     "socket.connection.setup.timeout.max.ms": "kafka-python has a fixed one",

@@ -10,7 +10,7 @@ from spark_coop_source.options.kafka_table import KAFKA_NAMES, REFUSED_FAMILIES
 
 _LONGEST_NAME = 100  # characters up to which a near name is looked for
 
-NAMES = {option.key: option.name for option in OPTION_OF.values()} | {
+NAMES = {key_of(name): name for option in OPTION_OF.values() for name in (*option.also, option.name)} | {
     f"kafka.{name}": f"kafka.{name}" for name in KAFKA_NAMES
 }
 """The name in the docs, by the key of every known name."""
@@ -23,6 +23,8 @@ _MISPLACED = {
     "paths": "call load() without paths: the option subscribe names the topics",
     "owner": _TABLE,
     "provider": _TABLE,
+    "gapmaxwaitms": "set sessionTimeout: it is the length of the lease with any ordering",
+    "mapinread": "use function, with what map_records, map_keys or map_batches makes",
     "topic": "the option subscribe names the topics to read; topic is an option of Spark's Kafka sink",
 }
 

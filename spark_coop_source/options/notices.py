@@ -22,10 +22,10 @@ OF_STREAMS = frozenset((
 OF_GROUPS = frozenset((
     "capacity", "assignor", "listener", "labels", "sharing", "several_queries", "redundancy", "standby", "policies",
     "ordering", "unread_batches", "replay_acknowledged", "max_ranges", "max_individual_commits", "max_deferred_keys",
-    "session_ms", "heartbeat_ms", "longest_ms", "gap_wait_ms", "retention_ms", "max_outage_ms", "growth_grace_ms",
+    "session_ms", "heartbeat_ms", "longest_ms", "retention_ms", "max_outage_ms", "growth_grace_ms",
     "on_state_loss",
 ))  # fmt: skip
-"""Those that only a stream with a group reads. Without `group` and `redis.url`: jobs share them with `spark.read`."""
+"""Those that only a stream with a group reads. Without `group` and `redisUrl`: jobs share them with `spark.read`."""
 
 OF_ASSIGNMENTS = frozenset({"assignor", "capacity"})
 """Those that a member with key ranges of its own does not read."""
@@ -35,7 +35,8 @@ def notices(texts: Mapping[str, str], parsed: SourceOptions, *, batch: bool = Fa
     """The lines for the options of a `batch` or of a stream. `texts`: by `key_of` their names."""
     spans = (*_in_seconds("starting", parsed.starting), *_in_seconds("ending", parsed.ending))
     reasons = {f"kafka.{name}": reason for name, reason in NO_EFFECT.items() if key_of(f"kafka.{name}") in texts}
-    reasons |= {OPTION_OF[field].name: reason for field, reason in _without_effect(parsed, batch=batch)}
+    for field, reason in _without_effect(parsed, batch=batch):
+        reasons |= dict.fromkeys(OPTION_OF[field].names_in(texts), reason)
     return (*(f"option {name} has no effect: {why}. Remedy: remove it." for name, why in reasons.items()), *spans)
 
 

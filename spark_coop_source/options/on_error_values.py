@@ -1,4 +1,4 @@
-"""The kind of option value of `function.on.error`: the text of an `OnError`, each parameter checked by name."""
+"""The kind of option value of `functionOnError`: the text of an `OnError`, each parameter checked by name."""
 
 import builtins
 from collections.abc import Callable

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import cast
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
-from coordinator.errors.quoting import shown
 from coordinator.values.offset_spec import Earliest
+from coordinator.values.option_kinds import in_units
 from coordinator.values.ranges import OFFSET_MAX, WHOLE
 from coordinator.values.record_filter import RecordFilter
 from spark_coop_source.options import function_options, group_rules, offset_options
@@ -55,10 +55,10 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
 
 def _parsed(texts: Mapping[str, str], streaming: bool | None) -> SourceOptions:
     """Each option by itself."""
-    given = {field: texts[option.key] for field, option in OPTION_OF.items() if option.key in texts}
+    given = frozenset(field for field, option in OPTION_OF.items() if option.names_in(texts))
     without_effect = offset_options.without_effect(given, streaming=streaming)
-    values = {field: OPTION_OF[field].parse(text) for field, text in given.items() if field not in without_effect}
-    return SourceOptions(kafka=kafka_arguments(texts), given=frozenset(given), **values)
+    values = {field: OPTION_OF[field].value_in(texts) for field in given - without_effect}
+    return SourceOptions(kafka=kafka_arguments(texts), given=given, **values)
 
 
 def _completed(parsed: SourceOptions, texts: Mapping[str, str], streaming: bool | None) -> SourceOptions:
@@ -67,7 +67,7 @@ def _completed(parsed: SourceOptions, texts: Mapping[str, str], streaming: bool 
     _check_subscription(parsed)
     _check_columns(parsed)
     slots = parsed.slots if "slots" in parsed.given else min(cores(), SLOTS_MAX)
-    group, policy = None if batch else _group(parsed, texts), parsed.function_on_error
+    group, policy = None if batch else parsed.group, parsed.function_on_error
     if batch and "starting_offsets" not in parsed.given:
         parsed = replace(parsed, starting_offsets=Earliest())
     return replace(
@@ -128,28 +128,15 @@ def _filter(parsed: SourceOptions) -> RecordFilter:
     )
     if found.least_bytes > found.most_bytes:
         raise ConflictingOptionsError(
-            f"filter.record.bytes.min ({found.least_bytes}) is higher than filter.record.bytes.max ({most})",
-            "lower filter.record.bytes.min, or remove one of the two",
+            f"filterRecordBytesMin ({found.least_bytes}) is higher than filterRecordBytesMax ({most})",
+            "lower filterRecordBytesMin, or remove one of the two",
         )
     if found.allow is not None and found.allow <= found.deny:
         raise ConflictingOptionsError(
-            "filter.keys.deny names every key of filter.keys.allow, so no record passes",
-            "remove keys from filter.keys.deny, or remove one of the two",
+            "filterKeysDeny names every key of filterKeysAllow, so no record passes",
+            "remove keys from filterKeysDeny, or remove one of the two",
         )
     return found
-
-
-def _group(parsed: SourceOptions, texts: Mapping[str, str]) -> str | None:
-    group, kafka_group = parsed.group, texts.get("kafka.group.id")
-    if kafka_group is None:
-        return group
-    kafka_group = kafka_group.strip()  # as Java does
-    if group is not None and group != kafka_group:
-        raise ConflictingOptionsError(
-            f"options group ({shown(group)}) and kafka.group.id ({shown(kafka_group)}) differ",
-            "remove one of them: they mean the same",
-        )
-    return str(OPTION_OF["group"].parse(kafka_group))
 
 
 def _check_rates(checked: SourceOptions) -> None:
@@ -164,7 +151,7 @@ def _check_rates(checked: SourceOptions) -> None:
 def _check_lease(checked: SourceOptions) -> None:
     if checked.heartbeat_ms >= checked.session_ms:
         raise InvalidOptionError(
-            f"option heartbeat.interval.ms = {checked.heartbeat_ms}: not below session.timeout.ms, "
-            f"{checked.session_ms}, so every lease would end between two heartbeats",
-            f"set heartbeat.interval.ms to at most a third of that, {checked.session_ms // 3}",
+            f"option heartbeatInterval = {in_units(checked.heartbeat_ms)}: not below sessionTimeout, "
+            f"{in_units(checked.session_ms)}, so every lease would end between two heartbeats",
+            f"set heartbeatInterval to at most a third of that, {in_units(checked.session_ms // 3)}",
         )

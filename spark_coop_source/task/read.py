@@ -63,5 +63,5 @@ def _refuse_if_late(deadline_ms: int | None) -> None:
         raise DeadlinePassedError(
             f"a task began {late / 1000:.1f} s after its batch should have ended; another member may own its key ranges"
             " now",
-            "raise longest.batch.ms, or lower batch.time.budget; compare the clocks of driver and executors",
+            "raise longestBatch, or lower batchTimeBudget; compare the clocks of driver and executors",
         )

@@ -98,7 +98,7 @@ def reader(
         "subscribe": topic,
         "startingOffsets": "earliest",
         "group": group,
-        "redis.url": QUERY.url(own.address),
+        "redisUrl": QUERY.url(own.address),
     }
     made = CoopKafkaStreamReader(validate(options, streaming=True))
     yield made, topic

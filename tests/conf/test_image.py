@@ -28,7 +28,7 @@ def test_the_manifest_has_the_schema_of_the_spark_operator() -> None:
 
 def test_shared_memory_has_twice_the_cache_and_the_named_slots_are_those_of_the_executors() -> None:
     (shared_memory,) = (v["emptyDir"] for v in SPEC["volumes"] if "emptyDir" in v)
-    size = 2 * int(str(OPTION_OF["cache_bytes"].default)) // 2**20
+    size = 2 * int(OPTION_OF["cache_bytes"].parse(str(OPTION_OF["cache_bytes"].default))) // 2**20
     assert shared_memory == {"medium": "Memory", "sizeLimit": f"{size}Mi"}
     slots = re.search(r"slots=(\d+)", PAGE)
     assert slots is not None

@@ -246,7 +246,7 @@ def test_a_query_of_sparks_source_moves_over_and_back_as_the_page_shows(
     writer = spark.readStream.format("kafka").options(**options).load().writeStream.format("noop")
     with ending(writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()) as query:
         assert query.awaitTermination(DEADLINE_S)
-    servers_of = ("--redis", place.options["redis.url"], "--bootstrap-server", place.options["kafka.bootstrap.servers"])
+    servers_of = ("--redis", place.options["redisUrl"], "--bootstrap-server", place.options["kafka.bootstrap.servers"])
     for command in commands("docs/moving.md"):
         here = command.replace("/data/checkpoints/orders", checkpoint).replace("orders-job", group)
         _, *words = shlex.split(here.replace("orders-plain", f"{group}-plain"))
@@ -266,7 +266,7 @@ def test_the_functions_that_a_page_allows_are_allowed(monkeypatch: pytest.Monkey
     (command,) = commands("docs/functions.md")
     name, _, value = command.removeprefix("export ").partition("=")
     monkeypatch.setenv(name, value)
-    options = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "function.schema": "n long"}
+    options = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "functionSchema": "n long"}
     with pytest.raises(InvalidOptionError, match="cannot be imported"):
         validate(options | {"function": "acme.score:f"}, streaming=None)
     with pytest.raises(FunctionNotAllowedError):
@@ -284,7 +284,7 @@ def test_the_error_of_a_failed_query_is_found_as_the_page_shows(
 ) -> None:
     (code,) = blocks("docs/reference.md", "python")
     (port,) = servers.free_ports(1)  # nobody listens there
-    options = place.options | {"redis.url": f"redis://127.0.0.1:{port}/0", "redis.max.outage": "1s"}
+    options = place.options | {"redisUrl": f"redis://127.0.0.1:{port}/0", "redisMaxOutage": "1s"}
     writer = spark.readStream.format("coop-kafka").options(**options).load().writeStream.format("noop")
     with ending(writer.option("checkpointLocation", str(place.folder / "checkpoint")).start()) as query:
         executed(code, {"query": query})

@@ -100,10 +100,10 @@ def applications(kafka: Kafka, redis_url: str, topic: str, tmp_path: Path) -> It
             "startingOffsets": "earliest",
             "columns": COLUMNS,
             "group": group,
-            "redis.url": redis_url,
+            "redisUrl": redis_url,
             "slots": "2",
-            "session.timeout.ms": str(SESSION_MS),
-            "heartbeat.interval.ms": "500",
+            "sessionTimeout": str(SESSION_MS),
+            "heartbeatInterval": "500",
             **more,
         }
         return made.setdefault(name, Application(tmp_path / name, options))
@@ -114,7 +114,7 @@ def applications(kafka: Kafka, redis_url: str, topic: str, tmp_path: Path) -> It
 
 
 def state(of: Application) -> GroupState | None:
-    with closing(RedisClient(of.options["redis.url"])) as client:
+    with closing(RedisClient(of.options["redisUrl"])) as client:
         try:
             return read_group(client, of.options["group"])
         except UnknownGroupError:
@@ -146,7 +146,7 @@ def all_is_done(of: Application, topic: str) -> None:
 
 @pytest.mark.long
 def test_the_next_life_replays_only_rows_without_an_acknowledgement(applications: Applications, topic: str) -> None:
-    driver = applications("a", **{"replay.acknowledged": "false"})
+    driver = applications("a", replayAcknowledged="false")
     done = killed_half_way(driver)
     driver.start()
     all_is_done(driver, topic)
@@ -166,7 +166,7 @@ def test_several_tasks_acknowledge_records_99_110_and_121_and_the_stable_offset_
     stream: Stream, kafka: Kafka
 ) -> None:
     """Aborted records and markers lie between them. Below them, each task has records."""
-    url, group, seen, tasks = stream.options["redis.url"], stream.options["group"], list[set[int]](), list[int]()
+    url, group, seen, tasks = stream.options["redisUrl"], stream.options["group"], list[set[int]](), list[int]()
     topic = kafka.create_topic("holes")
     kafka.produce(topic, [Record(b"", b"key-%d" % (i % 9)) for i in range(100)])
     for key in (b"key-1", b"key-2"):

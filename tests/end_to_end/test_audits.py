@@ -43,7 +43,7 @@ def sink(stream: Stream, kafka: Kafka, tmp_path: Path) -> Path:
 
 def audited(run: Run, stream: Stream, folder: Path) -> tuple[object, list[str], str]:
     o = stream.options
-    place = ("--redis", o["redis.url"], "--bootstrap-server", o["kafka.bootstrap.servers"])
+    place = ("--redis", o["redisUrl"], "--bootstrap-server", o["kafka.bootstrap.servers"])
     code, out, err = run("audit", o["group"], *place, "--topic", o["subscribe"], "--sink", f"parquet:{folder}")
     return code, out.splitlines(), err
 
@@ -142,7 +142,7 @@ def test_the_helper_refuses_what_it_cannot_use(stream: Stream) -> None:
     rows = stream.spark.range(3)
     with pytest.raises(MissingOptionError, match="the option group of the audit is missing"):
         audit(rows, {}, "orders")
-    kafka_only = stream.options | {"redis.url": ""}
+    kafka_only = stream.options | {"redisUrl": ""}
     with pytest.raises(MissingOptionError, match=r"redis\.url"):
         audit(rows, kafka_only, "orders")
 

@@ -39,8 +39,8 @@ def refused_at_load(stream: Stream, options: dict[str, str | None]) -> str:
         pytest.param({"lanes": "1000000"}, ["INVALID_OPTION", "lanes", "1000000"], id="a million lanes"),
         pytest.param({"startingOffsets": '{"t":'}, ["INVALID_OPTION", "startingOffsets"], id="malformed JSON"),
         pytest.param(
-            {"redis.url": f"redis://user:{SECRET}@host:port"},
-            ["INVALID_OPTION", "redis.url"],
+            {"redisUrl": f"redis://user:{SECRET}@host:port"},
+            ["INVALID_OPTION", "redisUrl"],
             id="a url that cannot be parsed",
         ),
         pytest.param({"group": "a\nb"}, ["INVALID_OPTION", "group"], id="a newline in the group's name"),
@@ -70,14 +70,14 @@ def failure(stream: Stream, **options: str) -> str:
 
 def test_a_redis_that_is_not_there_is_named(stream: Stream) -> None:
     (port,) = servers.free_ports(1)
-    message = failure(stream, **{"redis.url": f"redis://:{SECRET}@127.0.0.1:{port}/0"})
+    message = failure(stream, redisUrl=f"redis://:{SECRET}@127.0.0.1:{port}/0")
     assert "REDIS_UNAVAILABLE" in message
     assert f"127.0.0.1:{port}" in message
     assert SECRET not in message
 
 
 def test_a_redis_that_asks_for_a_password_is_named(stream: Stream, redis_url: str) -> None:
-    message = failure(stream, **{"redis.url": redis_url.replace("redis://", f"redis://nobody:{SECRET}@")})
+    message = failure(stream, redisUrl=redis_url.replace("redis://", f"redis://nobody:{SECRET}@"))
     assert "REDIS_ACCESS_DENIED" in message
     assert SECRET not in message
 
@@ -85,8 +85,8 @@ def test_a_redis_that_asks_for_a_password_is_named(stream: Stream, redis_url: st
 def test_a_redis_whose_password_the_url_lacks_is_named_with_the_remedy(stream: Stream, valkey: OwnValkey) -> None:
     with closing(redis.Redis.from_url(valkey.address)) as admin:
         admin.config_set("requirepass", SECRET)
-    message = failure(stream, **{"redis.url": valkey.address})
-    stream.run(**{"redis.url": valkey.address.replace("redis://", f"redis://:{SECRET}@")})
+    message = failure(stream, redisUrl=valkey.address)
+    stream.run(redisUrl=valkey.address.replace("redis://", f"redis://:{SECRET}@"))
     wanted = ["REDIS_ACCESS_DENIED", valkey.address, "asks for a password", "redis://:password@host"]
     assert [words for words in wanted if words not in message] == []
     assert SECRET not in message

@@ -38,7 +38,7 @@ def stream(
         "subscribe": f"{copied},{alone}",
         "startingOffsets": "earliest",
         "group": group,
-        "redis.url": redis_url,
+        "redisUrl": redis_url,
     }
     return Stream(spark, options, tmp_path / "checkpoint")
 

@@ -60,7 +60,7 @@ def refused(stream: Stream, **options: str) -> str:
 
 
 def policy(run: Run, stream: Stream, setting: str) -> None:
-    code, _, err = run("policy", stream.options["group"], "--set", setting, "--redis", stream.options["redis.url"])
+    code, _, err = run("policy", stream.options["group"], "--set", setting, "--redis", stream.options["redisUrl"])
     assert code == 0, err
 
 
@@ -75,9 +75,9 @@ def test_a_query_that_asks_for_parts_where_a_policy_forbids_them_ends_with_the_c
     records: Stream, run: Run, setting: str, words: str
 ) -> None:
     policy(run, records, setting.format(records.options["subscribe"]))
-    message = refused(records, **{"allow.individual.commit": "true"})
+    message = refused(records, allowIndividualCommit="true")
     assert words in message
-    assert "Remedy: remove the option allow.individual.commit" in message
+    assert "Remedy: remove the option allowIndividualCommit" in message
     assert records.sink.received == []
 
 
@@ -87,12 +87,12 @@ def test_a_part_for_a_member_that_takes_none_is_code_90_in_the_output_and_ends_n
     beside_the_driver(records.spark, "halves_assignor", ASSIGNOR)
     words = "CONSUMER_RANGE_FETCH_NOT_ACCEPTED: code 90: "
     with driver_output(records.spark, tmp_path / "stderr") as output:
-        records.run(**{"assignor": "halves_assignor:Halves", "allow.individual.commit": "false"})
+        records.run(assignor="halves_assignor:Halves", allowIndividualCommit="false")
         eventually(lambda: words in output.read_text(), "Spark's thread has copied the reader's line")
     assert records.sink.offsets == list(range(RECORDS))
     (line,) = (line for line in output.read_text().splitlines() if words in line)
     assert "the assignor halves 1 failed here, grouped assigns whole partitions" in line
-    code, events, _ = run("events", records.options["group"], "--redis", records.options["redis.url"])
+    code, events, _ = run("events", records.options["group"], "--redis", records.options["redisUrl"])
     assert (code, words in events) == (0, True)
 
 
@@ -102,7 +102,7 @@ def acknowledging(stream: Stream, *commits: tuple[int, int]) -> Any:
     def sink(rows: DataFrame, batch_id: int) -> None:
         rows.collect()
         end = (stream.checkpoint / "offsets" / str(batch_id)).read_text().splitlines()[-1]
-        with CommitApi.of_offset(stream.options["redis.url"], end) as api:
+        with CommitApi.of_offset(stream.options["redisUrl"], end) as api:
             for first, last in commits:
                 api.commit(TopicPartition(stream.options["subscribe"], 0), [OffsetRange(first, last + 1)])
 
@@ -113,7 +113,7 @@ def test_a_commit_too_many_or_too_late_ends_the_query_with_its_code(
     records: Stream,
 ) -> None:
     records.sink = acknowledging(records, (3, 3), (5, 5), (7, 7))
-    message = refused(records, **{"max.individual.commits": "2"})
+    message = refused(records, maxIndividualCommits="2")
     assert "MAX_INDIVIDUAL_COMMIT_REACHED: code 92: " in message
     assert "[7-7] exceeds the limit of 2 individual commits: the partition holds 2" in message
 

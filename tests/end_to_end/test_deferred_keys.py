@@ -60,7 +60,7 @@ def each_key_in_order(stream: Stream) -> bool:
 
 
 def with_poison(stream: Stream, ask: Callable[[RedisPoison], Any]) -> Any:
-    with closing(RedisClient(stream.options["redis.url"])) as client:
+    with closing(RedisClient(stream.options["redisUrl"])) as client:
         return ask(OperatorVerbs.of_group(client, stream.options["group"]).poison)
 
 
@@ -103,7 +103,7 @@ def test_available_now_fails_if_parked_keys_alone_fill_a_partition(
     folder.mkdir()
     how = OnError(1, "20ms", then="park")
     form = map_keys(shop(folder), SCHEMA, concurrency=8, on_error=how)
-    options = {**form, "max.deferred.keys": "3", "slots": "1"}
+    options = {**form, "maxDeferredKeys": "3", "slots": "1"}
     with pytest.raises(PySparkException, match=r"TOO_MANY_FAILING_KEYS.*coop-kafka release"):
         stream.run(**options)
     assert stream.sink.offsets != [*range(COUNT)]
@@ -120,7 +120,7 @@ def test_attempts_count_over_batches_and_lives(stream: Stream, kafka: Kafka, tmp
     folder.mkdir()
     how = OnError(4, "2s", "2s", then="skip")
     form = map_keys(shop(folder), SCHEMA, concurrency=8, on_error=how)
-    options = {**form, "batch.time.budget": "1s", "slots": "2"}
+    options = {**form, "batchTimeBudget": "1s", "slots": "2"}
     with stream.running(lambda: len(failing(stream)) == len(BAD), "each bad key is deferred", **options):
         pass
     assert {r.parked for r in failing(stream)} == {False}

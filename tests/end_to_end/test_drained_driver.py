@@ -19,7 +19,7 @@ SESSION_S = 45
 def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
     """Drivers-to-be on one partition, with the session that users have."""
     made = Fleet(kafka, redis_url, f"drain-{uuid.uuid4().hex[:8]}", tmp_path, pace="1 second")
-    made.options = {"session.timeout.ms": str(SESSION_S * 1000), "heartbeat.interval.ms": "3000"}
+    made.options = {"sessionTimeout": str(SESSION_S * 1000), "heartbeatInterval": "3000"}
     yield made
     made.end()
 

@@ -47,13 +47,13 @@ def test_batches_keep_the_budget_from_the_first_one_on(stream: Stream, form: Map
     """2,000 records of 10 ms each: ten seconds of work for two slots, in batches of two seconds."""
     records = keyed(2_000)
     kafka.produce(stream.options["subscribe"], records)
-    query = stream.start({"availableNow": True}, **form, **{"batch.time.budget": f"{BUDGET_MS}ms", "slots": str(SLOTS)})
+    query = stream.start({"availableNow": True}, **form, batchTimeBudget=f"{BUDGET_MS}ms", slots=str(SLOTS))
     try:
         assert query.awaitTermination(DEADLINE_S)
         rows = [p.numInputRows for p in query.recentProgress if p.numInputRows]
     finally:
         query.stop()
-    assert max(rows) <= MOST_ROWS * (2 if "function.concurrency" in form else 1)
+    assert max(rows) <= MOST_ROWS * (2 if "functionConcurrency" in form else 1)
     assert stream.sink.offsets == [*range(2_000)], "each record once"
     require_good(judge(sent(records), stream.sink.received))
     assert stable(stream) == {2_000}
@@ -69,7 +69,7 @@ def test_a_rare_record_costs_its_own_time_and_no_more(stream: Stream, kafka: Any
     records = [*keyed(300), Record(b"dear", b"key-7"), *keyed(300, first=301)]
     kafka.produce(stream.options["subscribe"], records)
     form = map_keys(work, SCHEMA)
-    stream.run(**form, **{"batch.time.budget": "1s"})
+    stream.run(**form, batchTimeBudget="1s")
     assert stream.sink.offsets == [*range(601)]
     require_good(judge(sent(records), stream.sink.received))
 
@@ -78,7 +78,7 @@ def test_a_query_that_is_started_again_goes_on_at_the_true_ends(stream: Stream, 
     """A stop in the middle of a batch strikes its slices, so later batches may try them record by record."""
     records = keyed(400)
     kafka.produce(stream.options["subscribe"], records)
-    form = {**map_keys(ON_EACH, SCHEMA), "batch.time.budget": "500ms", "slots": "2"}
+    form = {**map_keys(ON_EACH, SCHEMA), "batchTimeBudget": "500ms", "slots": "2"}
     for batches in (1, 2, 3):
         with stream.running(lambda: len(stream.sink.batches) >= batches, f"{batches} batches", **form):  # noqa: B023
             pass
@@ -103,7 +103,7 @@ def test_a_batch_that_a_sink_runs_twice_has_the_same_records_both_times(stream: 
         twice.append((sorted(first), sorted(again)))
 
     form = map_keys(ON_EACH, SCHEMA)
-    options = {**stream.options, **form, "batch.time.budget": "1s", "slots": str(SLOTS), "lanes": str(SLOTS)}
+    options = {**stream.options, **form, "batchTimeBudget": "1s", "slots": str(SLOTS), "lanes": str(SLOTS)}
     rows = stream.spark.readStream.format("coop-kafka").options(**options).load()
     writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", str(stream.checkpoint))
     query = writer.trigger(availableNow=True).start()

@@ -70,7 +70,7 @@ def test_no_executor_holds_the_password_of_redis(
 ) -> None:
     topic = stream.options["subscribe"]
     kafka.produce(topic, keyed(40))
-    options = stream.options | {"redis.url": secret_url} | map_batches(searching(SECRET, topic), FOUND)
+    options = stream.options | {"redisUrl": secret_url} | map_batches(searching(SECRET, topic), FOUND)
     found: list[tuple[str, int, int]] = []
 
     def collect(kind: str, rows: DataFrame) -> None:
@@ -104,7 +104,7 @@ def test_options_travel_until_a_reader_is_made_and_no_further(name: str, kind: s
         "kafka.bootstrap.servers": "broker:9092",
         "subscribe": "orders",
         "group": "g",
-        "redis.url": f"redis://:{SECRET}@redis:6379",
+        "redisUrl": f"redis://:{SECRET}@redis:6379",
     }
     planned = pickle.loads(pickle.dumps(source(options)))
     assert planned.options == options, "the driver's processes need them"
@@ -116,6 +116,6 @@ def test_options_travel_until_a_reader_is_made_and_no_further(name: str, kind: s
 
 
 def test_a_refused_reader_travels_without_options() -> None:
-    planned = CoopKafkaDataSource({"subscribe": "orders", "redis.url": f"redis://:{SECRET}@redis:6379"})
+    planned = CoopKafkaDataSource({"subscribe": "orders", "redisUrl": f"redis://:{SECRET}@redis:6379"})
     schema = StructType()
     assert SECRET not in str(pickle.dumps((planned.streamReader(schema), planned)))

@@ -105,7 +105,7 @@ def test_an_attempt_that_does_not_fit_is_made_in_a_later_batch(stream: Stream, k
     _, work, _ = shop(folder)
     how = OnError(5, "2s", "2s", then="fail")
     form = map_keys(work, SCHEMA, concurrency=8, on_error=how)
-    stream.run(**form, **{"batch.time.budget": "1s", "slots": "2"})
+    stream.run(**form, batchTimeBudget="1s", slots="2")
     assert stream.sink.offsets == [*range(COUNT)], "each record once"
     assert each_key_in_order([(row.key, row.offset) for row in stream.sink.received])
     assert len(stream.sink.batches) >= 3, "two attempts fail, each in a batch of its own"

@@ -16,18 +16,18 @@ from topics import Kafka, Record
 SIZE = "coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0)"
 A_B, ODD = '["a","b"]', '["Zürich",{"hex":"00ff"},"",null]'
 CASES = [
-    pytest.param({"filter.keys.allow": A_B}, "key IN (X'61', X'62')", id="some keys"),
-    pytest.param({"filter.keys.deny": A_B}, "key IS NULL OR key NOT IN (X'61', X'62')", id="all but some keys"),
+    pytest.param({"filterKeysAllow": A_B}, "key IN (X'61', X'62')", id="some keys"),
+    pytest.param({"filterKeysDeny": A_B}, "key IS NULL OR key NOT IN (X'61', X'62')", id="all but some keys"),
     pytest.param(
-        {"filter.keys.allow": ODD}, "key IS NULL OR key IN (X'5ac3bc72696368', X'00ff', X'')", id="keys of no text"
+        {"filterKeysAllow": ODD}, "key IS NULL OR key IN (X'5ac3bc72696368', X'00ff', X'')", id="keys of no text"
     ),
-    pytest.param({"filter.keys.deny": "[null]"}, "key IS NOT NULL", id="records with a key"),
-    pytest.param({"filter.record.bytes.max": "1"}, f"{SIZE} <= 1", id="tombstones"),
+    pytest.param({"filterKeysDeny": "[null]"}, "key IS NOT NULL", id="records with a key"),
+    pytest.param({"filterRecordBytesMax": "1"}, f"{SIZE} <= 1", id="tombstones"),
     pytest.param(
-        {"filter.record.bytes.min": "3", "filter.record.bytes.max": "2000"}, f"{SIZE} BETWEEN 3 AND 2000", id="sizes"
+        {"filterRecordBytesMin": "3", "filterRecordBytesMax": "2000"}, f"{SIZE} BETWEEN 3 AND 2000", id="sizes"
     ),
     pytest.param(
-        {"filter.keys.allow": ODD, "filter.keys.deny": "[null]", "filter.record.bytes.min": "10"},
+        {"filterKeysAllow": ODD, "filterKeysDeny": "[null]", "filterRecordBytesMin": "10"},
         f"key IN (X'5ac3bc72696368', X'00ff', X'') AND {SIZE} >= 10",
         id="all together",
     ),
@@ -76,8 +76,8 @@ def test_sparks_own_filters_are_pushed_and_the_rows_are_the_same(
     for where in wheres:
         theirs = rows(spark, "kafka", options, where)
         assert 0 < len(theirs) < 240
-        assert rows(spark, "coop-kafka", options | {"push.filters": "true"}, where) == theirs
-    plan = spark.read.format("coop-kafka").options(**options | {"push.filters": "true"}).load().where(wheres[0])
+        assert rows(spark, "coop-kafka", options | {"pushFilters": "true"}, where) == theirs
+    plan = spark.read.format("coop-kafka").options(**options | {"pushFilters": "true"}).load().where(wheres[0])
     shown = plan._jdf.queryExecution().executedPlan().toString()
     assert "timestamp#" in shown, "Spark compares times again"
     assert "< 40" not in shown, "the source applies the bound on offsets"
@@ -98,7 +98,7 @@ def counted(progress: Sequence[StreamingQueryProgress]) -> bool:
 def test_with_99_percent_denied_lag_reaches_0_and_kafkas_own_tool_shows_it(kafka: Kafka, stream: Stream) -> None:
     topic, count = stream.options["subscribe"], 20_000
     kafka.produce(topic, [Record(b"%d" % i, b"key-%d" % (i % 100)) for i in range(count)], compression="lz4")
-    given = {"filter.keys.allow": '["key-7"]', "lanes": "3"}
+    given = {"filterKeysAllow": '["key-7"]', "lanes": "3"}
     with stream.running(lambda: stable(stream) == {count + 3}, "all is done", **given) as query:
         eventually(lambda: stable(stream) == {count}, "the first records are done")
         kafka.produce(topic, [Record(b"more", b"key-7"), Record(b"more", b"key-8")])
@@ -116,9 +116,9 @@ def test_with_99_percent_denied_lag_reaches_0_and_kafkas_own_tool_shows_it(kafka
 def test_a_stream_without_a_group_filters_and_counts(kafka: Kafka, stream: Stream) -> None:
     topic = stream.options["subscribe"]
     kafka.produce(topic, [Record(b"%d" % i, b"key-%d" % (i % 10)) for i in range(100)])
-    options = {name: text for name, text in stream.options.items() if name not in ("group", "redis.url", "subscribe")}
+    options = {name: text for name, text in stream.options.items() if name not in ("group", "redisUrl", "subscribe")}
     alone = Stream(stream.spark, options | {"assign": json.dumps({topic: [0]})}, stream.checkpoint, Sink())
-    with alone.running(lambda: len(alone.sink.received) == 92, "all came", **{"filter.keys.deny": '["key-3"]'}) as q:
+    with alone.running(lambda: len(alone.sink.received) == 92, "all came", filterKeysDeny='["key-3"]') as q:
         eventually(lambda: len(alone.sink.received) == 90, "the first records came")
         kafka.produce(topic, [Record(b"more", b"key-3")] * 5 + [Record(b"more", b"key-4")])
         eventually(lambda: len(alone.sink.received) == 91, "the next record came")
@@ -129,7 +129,7 @@ def test_a_stream_without_a_group_filters_and_counts(kafka: Kafka, stream: Strea
 def test_the_same_checkpoint_goes_on_with_another_filter_after_a_complete_run(kafka: Kafka, stream: Stream) -> None:
     topic = stream.options["subscribe"]
     kafka.produce(topic, [Record(b"1", b"a"), Record(b"1", b"b")])
-    stream.run(**{"filter.keys.allow": '["a"]'})
+    stream.run(filterKeysAllow='["a"]')
     kafka.produce(topic, [Record(b"2", b"a"), Record(b"2", b"b")])
-    stream.run(**{"filter.keys.allow": '["b"]'})
+    stream.run(filterKeysAllow='["b"]')
     assert [(d.key, d.value) for d in stream.sink.received] == [("a", "1"), ("b", "2")]

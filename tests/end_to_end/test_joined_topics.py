@@ -194,7 +194,7 @@ def test_topics_with_different_numbers_of_partitions_are_refused(
     options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topics, "copartition": topics}
     with pytest.raises(PySparkException, match=r"NOT_COPARTITIONED.* has 2, payments.* has 1"):
         spark.read.format("coop-kafka").options(**options).load().collect()
-    rows = spark.readStream.format("coop-kafka").options(**options, group=group, **{"redis.url": redis_url}).load()
+    rows = spark.readStream.format("coop-kafka").options(**options, group=group, redisUrl=redis_url).load()
     query = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
     with pytest.raises(StreamingQueryException, match=r"NOT_COPARTITIONED.* has 2, payments.* has 1"):
         query.awaitTermination(DEADLINE_S)

@@ -31,8 +31,8 @@ def streams(spark: SparkSession, forgetful: Kafka, redis_url: str, group: str, t
         topic = forgetful.create_topic(name)
         forgetful.produce(topic, keyed(20))
         options = {"kafka.bootstrap.servers": forgetful.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
-        options |= {"group": group, "redis.url": redis_url, "offsets.retention.minutes": "1"}
-        options |= {"allow.several.queries": "true"}
+        options |= {"group": group, "redisUrl": redis_url, "offsetsRetention": "1m"}
+        options |= {"allowSeveralQueries": "true"}
         made[name] = Stream(spark, options, tmp_path / name)
     return made
 

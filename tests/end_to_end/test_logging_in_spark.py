@@ -26,8 +26,8 @@ def work(key, records):
 
 bootstrap, redis_url, topic, folder = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
-options = {"kafka.bootstrap.servers": bootstrap, "redis.url": redis_url, "subscribe": topic, "group": topic, "slots": 2}
-options |= {"startingOffsets": "earliest", "maxOffsetsPerTrigger": 20, "kafka.session.timeout.ms": 1}
+options = {"kafka.bootstrap.servers": bootstrap, "redisUrl": redis_url, "subscribe": topic, "group": topic, "slots": 2}
+options |= {"startingOffsets": "earliest", "maxOffsetsPerTrigger": 20, "kafka.group.protocol": "consumer"}
 options |= map_keys(work, "key binary", on_error=OnError(attempts=1, then="skip"))
 rows = spark.readStream.format("coop-kafka").options(**options).load()
 writer = rows.writeStream.format("noop").option("checkpointLocation", folder)
@@ -83,7 +83,7 @@ def test_without_a_configuration_stderr_has_only_warnings_in_their_form(submit: 
     assert [line for line, match in zip(lines, found, strict=True) if match is None] == []
     of_driver = [m for m in found if m and m[2] == "spark_coop_source.driver.stream_reader"]
     of_worker = [m for m in found if m and m[2] == "spark_coop_source.function.decisions"]
-    assert [m[3].partition(":")[0] for m in of_driver] == ["option kafka.session.timeout.ms has no effect"]
+    assert [m[3].partition(":")[0] for m in of_driver] == ["option kafka.group.protocol has no effect"]
     assert [m[3].partition(":")[0] for m in of_worker] == ["1 records skipped"]
     assert {m[1] for m in found if m} == {"WARNING"}
 

@@ -18,7 +18,7 @@ from streams import Sink, Stream, eventually, keyed, sent, stable, state
 from topics import Kafka
 from verdict import Delivery, judge, require, require_good
 
-LEASES = {"session.timeout.ms": "3000", "heartbeat.interval.ms": "500"}
+LEASES = {"sessionTimeout": "3000", "heartbeatInterval": "500"}
 
 
 @dataclass
@@ -90,9 +90,9 @@ def members(spark: SparkSession, kafka: Kafka, redis_url: str, group: str, tmp_p
         "subscribe": topic,
         "startingOffsets": "earliest",
         "group": group,
-        "redis.url": redis_url,
+        "redisUrl": redis_url,
         "slots": "2",
-        "allow.several.queries": "true",
+        "allowSeveralQueries": "true",
         **LEASES,
     }
     found = Members(lambda name: Stream(spark, dict(options), tmp_path / name))
@@ -158,12 +158,12 @@ def test_two_members_with_available_now_end_when_everything_is_done(kafka: Kafka
 
 
 def test_a_second_query_of_one_application_is_refused_unless_allowed(kafka: Kafka, members: Members) -> None:
-    members.start("one", **{"allow.several.queries": "false"})
+    members.start("one", allowSeveralQueries="false")
     produce(kafka, members, 10)
     eventually(lambda: len(members.offsets()) == 10, "one works")
-    members.start("two", **{"allow.several.queries": "false"})
+    members.start("two", allowSeveralQueries="false")
     eventually(lambda: members.queries["two"].exception() is not None, "two is refused")
     refused = str(members.queries["two"].exception())
     assert "GROUP_BUSY" in refused
-    assert "set allow.several.queries=true" in refused
+    assert "set allowSeveralQueries=true" in refused
     assert members.queries["one"].exception() is None

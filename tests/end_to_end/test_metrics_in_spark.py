@@ -61,7 +61,7 @@ def test_every_field_of_a_query_is_explained_and_becomes_a_value_and_a_metric(
     topic = stream.options["subscribe"]
     kafka.produce(topic, [Record(b"v", b"key-%d" % (i % 20)) for i in range(200)])
     inside = map_keys(work, "key binary", on_error=OnError(attempts=1, then="skip"))
-    limits = {"filter.keys.deny": '["key-3"]', "maxOffsetsPerTrigger": "60"}
+    limits = {"filterKeysDeny": '["key-3"]', "maxOffsetsPerTrigger": "60"}
     rows = stream.spark.readStream.format("coop-kafka").options(**stream.options | inside | limits).load()
     writer = rows.writeStream.format("noop").option("checkpointLocation", str(stream.checkpoint)).queryName("to_lake")
     query = writer.trigger(availableNow=True).start()

@@ -58,7 +58,7 @@ def test_a_stream_goes_on_over_the_ends_of_its_tokens(
         "subscribe": kafka.create_topic("bearer"),
         "startingOffsets": "earliest",
         "group": group,
-        "redis.url": redis_url,
+        "redisUrl": redis_url,
     }
     records, stream = keyed(40), Stream(spark, options, tmp_path / "checkpoint")
     kafka.produce(options["subscribe"], records[:10])

@@ -31,13 +31,13 @@ def test_a_query_continues_from_a_reset_and_its_listener_receives_each_change_of
     beside_the_driver = Path(urlsplit(str(stream.spark.conf.get("spark.sql.warehouse.dir"))).path).parent
     (beside_the_driver / "recorder_here.py").write_text(LISTENER.format(file=str(calls)))
     kafka.produce(topic, keyed(50))
-    stream.run(**{"ownership.listener": "recorder_here:Recorder"})
+    stream.run(ownershipListener="recorder_here:Recorder")
     whole = f"{topic}-0 0000000000000000-7fffffffffffffff"
     eventually(
         lambda: calls.read_text() == f"assigned {whole};revoked {whole};", "the listener is also called at the stop"
     )
 
-    place = ("--redis", stream.options["redis.url"], "--bootstrap-server", kafka.bootstrap)
+    place = ("--redis", stream.options["redisUrl"], "--bootstrap-server", kafka.bootstrap)
     code, _, err = run(
         "reset-offsets", stream.options["group"], *place, "--all-topics", "--to-offset", "20", "--execute"
     )

@@ -83,7 +83,7 @@ def desk(kafka: Kafka, stream: Stream, orders: str) -> str:
     """A topic that the user's assignor of the stream treats apart."""
     topic = kafka.create_topic("desk")
     beside_the_driver(stream.spark, "desk_assignor", ASSIGNOR.format(topic=topic))
-    stream.options |= {"subscribe": f"{orders},{topic}", "allow.several.queries": "true"}
+    stream.options |= {"subscribe": f"{orders},{topic}", "allowSeveralQueries": "true"}
     stream.options["assignor"] = "desk_assignor:Desk"
     return topic
 
@@ -93,8 +93,8 @@ def test_assignor_labels_capacity_and_sharing_decide_the_owners(
 ) -> None:
     """Of three partitions, three quarters are two whole ones for a member that takes no parts."""
     whole, labelled = (Stream(stream.spark, stream.options, tmp_path / name) for name in ("whole", "labelled"))
-    first = whole.start(None, **{"capacity": "3", "allow.individual.commit": "false"})
-    second = labelled.start(None, **{"capacity": "1", "member.labels": "team=core,at=desk"})
+    first = whole.start(None, capacity="3", allowIndividualCommit="false")
+    second = labelled.start(None, capacity="1", memberLabels="team=core,at=desk")
     sinks = whole.sink, labelled.sink
     with running(first, second):
         eventually(lambda: settled(stream, 2), "both own what is assigned to them")
@@ -110,12 +110,12 @@ def test_assignor_labels_capacity_and_sharing_decide_the_owners(
 def test_state_loss_grace_and_lead_decide_the_batches(members: Group, kafka: Kafka, stream: Stream) -> None:
     """Redis loses the group while a topic grows: Kafka's own group proves no position of the new partition."""
     grown, timed = kafka.create_topic("grown"), kafka.create_topic("timed", partitions=2)
-    stream.options |= {"subscribe": f"{grown},{timed}", "session.timeout.ms": "1000"}
+    stream.options |= {"subscribe": f"{grown},{timed}", "sessionTimeout": "1000"}
     stream.run()
     members.lose_everything()
     kafka.add_partitions(grown, 2)
     for partition in range(2):
         kafka.produce(grown, of_partition(grown, partition))
         kafka.produce(timed, of_partition(timed, partition, HOUR_AGO_MS + partition * HOUR_MS))
-    stream.run(**{"on.state.loss": "earliest", "partition.growth.grace": "0", "max.lane.lead": "1m"})
+    stream.run(onStateLoss="earliest", partitionGrowthGrace="0", maxLaneLead="1m")
     assert partitions_of_batches(stream) == [["grown 0", "grown 1", "timed 0"], ["timed 1"]]

@@ -1,4 +1,4 @@
-"""Redis goes away under a running query: kept pending, retried, and a named error only after `redis.max.outage`."""
+"""Redis goes away under a running query: kept pending, retried, and a named error only after `redisMaxOutage`."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from streams import Stream, eventually, keyed, sent, stable
 from topics import Kafka
 from verdict import judge, require, require_good
 
-LEASES = {"session.timeout.ms": "1500", "heartbeat.interval.ms": "300"}
+LEASES = {"sessionTimeout": "1500", "heartbeatInterval": "300"}
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def stream(spark: SparkSession, kafka: Kafka, valkey: OwnValkey, group: str, tmp
         "subscribe": kafka.create_topic("outage"),
         "startingOffsets": "earliest",
         "group": group,
-        "redis.url": valkey.address,
+        "redisUrl": valkey.address,
         **LEASES,
     }
     return Stream(spark, options, tmp_path / "checkpoint")
@@ -57,7 +57,7 @@ def test_a_master_that_dies_in_a_batch_loses_nothing(
     records, options = keyed(60), LEASES | {"subscribe": kafka.create_topic("failover"), "startingOffsets": "earliest"}
     kafka.produce(options["subscribe"], records[:40])
     with watched(tmp_path) as servers:
-        options |= {"kafka.bootstrap.servers": kafka.bootstrap, "group": group, "redis.url": servers.url}
+        options |= {"kafka.bootstrap.servers": kafka.bootstrap, "group": group, "redisUrl": servers.url}
         stream = Stream(spark, options | {"maxOffsetsPerTrigger": "10"}, tmp_path / "checkpoint")
         stream.sink.before = lambda batch_id: servers.kill_master() if batch_id == 2 else None
         with stream.running(lambda: 2 in stream.sink.batches and stable_or_away(stream) == {60}, "all is done"):
@@ -78,14 +78,14 @@ def test_an_outage_longer_than_the_limit_is_a_named_error_and_loses_nothing(
 ) -> None:
     records = keyed(30)
     kafka.produce(stream.options["subscribe"], records[:20])
-    stream.options["redis.max.outage"] = "1s"
+    stream.options["redisMaxOutage"] = "1s"
     query = stream.start()
     eventually(lambda: stable(stream) == {20}, "the first batch is confirmed")
     valkey.stop()
     kafka.produce(stream.options["subscribe"], records[20:])
     eventually(lambda: query.exception() is not None, "the query fails")
     assert "REDIS_UNAVAILABLE" in str(query.exception())
-    assert "redis.max.outage" in str(query.exception())
+    assert "redisMaxOutage" in str(query.exception())
     valkey.restart()
     stream.run()
     verdict = judge(sent(records), stream.sink.received)

@@ -19,7 +19,7 @@ from streams import Sink, Stream, eventually, keyed, stable, state
 from topics import Kafka
 
 ICS, FETCH = "accept.individual.commit", "accept.range.fetch"
-LEASES = {"session.timeout.ms": "3000", "heartbeat.interval.ms": "500"}
+LEASES = {"sessionTimeout": "3000", "heartbeatInterval": "500"}
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_query_that_demands_parts_is_refused_in_every_group(
     kafka.produce(topic, keyed(10))
     policy(level, *([topic] if level == "--topic" else []), setting=setting)
     with pytest.raises(StreamingQueryException) as refused:
-        wide.run(**{"allow.individual.commit": "true"})
+        wide.run(allowIndividualCommit="true")
     assert words in str(refused.value)
     assert f"coop-kafka policy {level}" in str(refused.value)
     assert wide.sink.received == []
@@ -95,7 +95,7 @@ def test_the_commit_api_obeys_the_policy_of_a_topic(wide: Stream, kafka: Kafka, 
     def acknowledging(rows: DataFrame, batch_id: int) -> None:
         rows.collect()
         end = (wide.checkpoint / "offsets" / str(batch_id)).read_text().splitlines()[-1]
-        with CommitApi.of_offset(wide.options["redis.url"], end) as api:
+        with CommitApi.of_offset(wide.options["redisUrl"], end) as api:
             api.commit(TopicPartition(topic, 0), [OffsetRange(3, 4)])
 
     wide.sink = acknowledging  # type: ignore[assignment]
@@ -111,9 +111,9 @@ def pair(spark: SparkSession, kafka: Kafka, redis_url: str, group: str, tmp_path
         "subscribe": kafka.create_topic("policed"),
         "startingOffsets": "earliest",
         "group": group,
-        "redis.url": redis_url,
+        "redisUrl": redis_url,
         "slots": "2",
-        "allow.several.queries": "true",
+        "allowSeveralQueries": "true",
         **LEASES,
     }
     made = Pair(kafka, *(Stream(spark, dict(options), tmp_path / name) for name in ("one", "two")))
@@ -171,7 +171,7 @@ def test_the_upgrade_in_four_steps_keeps_partition_order_until_sharing_begins(
 ) -> None:
     policy(pair.group, setting=f"{ICS}=false")
     policy("--topic", pair.topic, setting=f"{FETCH}=false")
-    plain = {"allow.individual.commit": "false", "lanes": "1"}
+    plain = {"allowIndividualCommit": "false", "lanes": "1"}
     for number in (0, 1):
         pair.start(number, **plain)
     pair.work()  # step 0

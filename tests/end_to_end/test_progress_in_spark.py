@@ -71,7 +71,7 @@ def test_the_lane_of_a_slow_key_is_named_with_the_budget_and_the_cost_of_a_recor
 
     kafka.produce(stream.options["subscribe"], [Record(b"v", SLOW if i % 5 == 0 else b"%d" % i) for i in range(180)])
     inside = map_keys(wait, "key binary")
-    limits = {"batch.time.budget": "400ms", "maxOffsetsPerTrigger": "90", "lanes": "4"}
+    limits = {"batchTimeBudget": "400ms", "maxOffsetsPerTrigger": "90", "lanes": "4"}
     ours = [source["latestOffset"]["#"] for source in sources("coop-kafka", stream.options | inside | limits)]
     assert set(ours[0]["limited"].values()) == {"maxOffsetsPerTrigger"}, "nothing is known yet"
     held_back = [one for one in ours if slow_lane_of(one, "budget")]

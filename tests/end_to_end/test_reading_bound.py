@@ -77,8 +77,8 @@ def stream(spark: SparkSession, kafka: Kafka, redis_url: str, group: str, tmp_pa
         "subscribe": topic,
         "startingOffsets": "earliest",
         "group": group,
-        "redis.url": redis_url,
-        "batch.time.budget": "0",
+        "redisUrl": redis_url,
+        "batchTimeBudget": "0",
         "lanes": "1",
     }
     return Stream(spark, options, tmp_path / "checkpoint")
@@ -87,7 +87,7 @@ def stream(spark: SparkSession, kafka: Kafka, redis_url: str, group: str, tmp_pa
 def top(stream: Stream, run: Run) -> str:
     """The output of `top` once the query has read the backlog, in one line."""
     eventually(lambda: stable(stream) == {FIRST + RECORDS}, "the backlog is done")
-    _, out, _ = run("top", stream.options["group"], "--once", "--redis", stream.options["redis.url"])
+    _, out, _ = run("top", stream.options["group"], "--once", "--redis", stream.options["redisUrl"])
     return " ".join(out.split())
 
 

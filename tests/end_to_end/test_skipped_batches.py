@@ -148,9 +148,9 @@ def nothing_of(rows: DataFrame, checkpoint: Path) -> None:
 def test_a_query_that_leaves_out_its_records_on_purpose_needs_the_option(kafka: Kafka, stream: Stream) -> None:
     kafka.produce(stream.options["subscribe"], keyed(5))
     reader = stream.spark.readStream.format("coop-kafka").options(**stream.options)
-    with pytest.raises(StreamingQueryException, match=r"SINK_SKIPPED_BATCH.*allow\.unread\.batches"):
+    with pytest.raises(StreamingQueryException, match=r"SINK_SKIPPED_BATCH.*allowUnreadBatches"):
         nothing_of(reader.load(), stream.checkpoint)
-    nothing_of(reader.option("allow.unread.batches", "true").load(), stream.checkpoint)
+    nothing_of(reader.option("allowUnreadBatches", "true").load(), stream.checkpoint)
     assert stable(stream) == {5}
 
 

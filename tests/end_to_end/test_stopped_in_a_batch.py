@@ -30,7 +30,7 @@ RECORDS = 6_000  # a batch of twelve seconds or more
 def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
     """Drivers-to-be on one partition."""
     made = Fleet(kafka, redis_url, f"stopped-{uuid.uuid4().hex[:8]}", tmp_path, pace="1 second")
-    made.options = {"session.timeout.ms": str(SESSION_S * 1000), "heartbeat.interval.ms": "3000"}
+    made.options = {"sessionTimeout": str(SESSION_S * 1000), "heartbeatInterval": "3000"}
     yield made
     made.end()
 
@@ -85,7 +85,7 @@ def test_a_driver_gets_sigterm_in_a_large_batch__another_one_owns_its_ranges_wit
 
     Time in which this machine let something wait for a core does not count: other tests run beside this one.
     """
-    more = {"heartbeat.interval.ms": "500", "batch.time.budget": "60s", **IN_THE_READ}
+    more = {"heartbeatInterval": "500", "batchTimeBudget": "60s", **IN_THE_READ}
     two = replace(fleet, partitions=2, options={**fleet.options, **more})
     ends, stays = two.join("ends"), two.join("stays")
     two.until(lambda: two.shared(ends, stays), "each has a partition")

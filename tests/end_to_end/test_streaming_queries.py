@@ -188,7 +188,7 @@ def test_a_pattern_finds_topics_that_appear_later(kafka: Kafka, stream: Stream) 
 def test_standalone_mode_reads_key_ranges_without_group_and_redis(kafka: Kafka, stream: Stream) -> None:
     records = produce(kafka, stream, keyed(300))
     topic, middle = stream.options.pop("subscribe"), 2**62
-    for option in ("group", "redis.url"):
+    for option in ("group", "redisUrl"):
         stream.options.pop(option)
     parts = {"lower": [[0, middle - 1]], "upper": [[middle, 2**63 - 1]]}
     found = []

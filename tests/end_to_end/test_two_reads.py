@@ -20,9 +20,9 @@ def options(kafka: Kafka, redis_url: str, group: str) -> dict[str, str]:
         "subscribe": topic,
         "startingOffsets": "earliest",
         "group": group,
-        "redis.url": redis_url,
+        "redisUrl": redis_url,
         "slots": "2",
-        "allow.several.queries": "true",
+        "allowSeveralQueries": "true",
     }
 
 
@@ -52,7 +52,7 @@ def finished(rows: DataFrame, folder: Path) -> list[int]:
 def test_two_loads_of_one_group_in_one_query_are_refused(
     spark: SparkSession, options: dict[str, str], tmp_path: Path, several: str
 ) -> None:
-    one, two = (loaded(spark, options, **{"allow.several.queries": several}) for _ in range(2))
+    one, two = (loaded(spark, options, allowSeveralQueries=several) for _ in range(2))
     with pytest.raises(StreamingQueryException, match="GROUP_BUSY: two reads of one query") as refused:
         finished(one.union(two), tmp_path)
     assert "Remedy: use a group for each read" in str(refused.value)
@@ -70,5 +70,5 @@ def test_two_loads_with_a_group_each_are_read(spark: SparkSession, options: dict
 
 
 def test_a_union_of_one_dataframe_is_one_read(spark: SparkSession, options: dict[str, str], tmp_path: Path) -> None:
-    one = loaded(spark, options, **{"allow.several.queries": "false"})
+    one = loaded(spark, options, allowSeveralQueries="false")
     assert finished(one.union(one), tmp_path) == sorted([*range(10)] * 2)

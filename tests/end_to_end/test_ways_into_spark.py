@@ -38,7 +38,7 @@ from spark_coop_source import ProgressListener, error_of, map_batches
 
 url, topic, group = sys.argv[1:]
 servers = {"kafka.bootstrap.servers": os.environ["COOP_KAFKA"], "subscribe": topic, "startingOffsets": "earliest"}
-in_group = servers | {"redis.url": os.environ["COOP_REDIS"]}
+in_group = servers | {"redisUrl": os.environ["COOP_REDIS"]}
 
 def started(client, name, options, **trigger):
     orders = client.readStream.format("coop-kafka").options(**options).load()
@@ -68,7 +68,7 @@ client.stop()
 """
 TWO_CLIENTS = f"""{BEGIN}
 clients = [SparkSession.builder.remote(url).create() for _ in range(2)]
-for more in ({{}}, {{"allow.several.queries": "true"}}):
+for more in ({{}}, {{"allowSeveralQueries": "true"}}):
     options = in_group | more | {{"group": f"{{group}}-{{len(more)}}"}}
     first = started(clients[0], "first", options)
     first.processAllAvailable()

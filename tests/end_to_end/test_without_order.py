@@ -58,7 +58,7 @@ def test_filtered_records_count_as_done_and_kafkas_own_tool_shows_lag_0(kafka: K
     """99 % of the records are dropped, the last ones too; then a dropped record comes alone."""
     topic, count = stream.options["subscribe"], 2_000
     kafka.produce(topic, [Record(b"%d" % i, b"key-%d" % (i % 100)) for i in range(count)], compression="lz4")
-    given = NONE | {"filter.keys.allow": '["key-7"]', "maxOffsetsPerTrigger": "300"}
+    given = NONE | {"filterKeysAllow": '["key-7"]', "maxOffsetsPerTrigger": "300"}
     stream.run(**given)
     assert stream.sink.offsets == list(range(7, count, 100))
     assert stable(stream) == {count}
@@ -93,7 +93,7 @@ def test_a_batch_that_failed_comes_again_with_the_same_records(kafka: Kafka, str
     assert stream.sink.offsets == list(range(100))
     assert stable(stream) == {100}
     with pytest.raises(CommitWithoutOrderError, match="has ordering=none"):
-        CommitApi.of_offset(stream.options["redis.url"], before)
+        CommitApi.of_offset(stream.options["redisUrl"], before)
 
 
 def test_a_query_changes_the_ordering_of_its_empty_group_on_the_same_checkpoint(kafka: Kafka, stream: Stream) -> None:
@@ -105,7 +105,7 @@ def test_a_query_changes_the_ordering_of_its_empty_group_on_the_same_checkpoint(
 
 def test_another_ordering_beside_a_live_member_is_refused_by_name(kafka: Kafka, stream: Stream, tmp_path: Path) -> None:
     kafka.produce(stream.options["subscribe"], keyed(10))
-    stream.options["allow.several.queries"] = "true"
+    stream.options["allowSeveralQueries"] = "true"
     with stream.running(lambda: len(stream.sink.received) == 10, "the records came", **NONE):
         eventually(lambda: len(stream.sink.received) == 10, "the first member lives")
         other = Stream(stream.spark, stream.options, tmp_path / "other")
@@ -138,7 +138,7 @@ def test_the_second_driver_gets_45_to_49_while_40_is_not_done_and_a_restart_repe
     """[40-49]: the first driver asks and gets [40-44]. It is killed before its sink, and starts again."""
     fleet.kafka.produce(fleet.topic, keyed(50))
     from_40 = {"startingOffsets": json.dumps({fleet.topic: {"0": 40}}), "maxOffsetsPerTrigger": "5"}
-    fleet.options = NONE | from_40 | {"session.timeout.ms": "200000"}
+    fleet.options = NONE | from_40 | {"sessionTimeout": "200000"}
     first = fleet.start("first")
     in_a_batch(fleet, first)
     second = fleet.start("second")

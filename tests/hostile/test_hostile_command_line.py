@@ -301,8 +301,8 @@ def test_an_unusable_argument_is_one_line(
 
 
 def test_a_group_that_is_called_as_an_option_keeps_its_name(run: Run, redis_url: str) -> None:
-    _, _, err = run("describe", "option 'redis.url'", "--redis", redis_url)
-    assert "no group \"option 'redis.url'\"" in err
+    _, _, err = run("describe", "option 'redisUrl'", "--redis", redis_url)
+    assert "no group \"option 'redisUrl'\"" in err
 
 
 def test_a_strike_that_there_is_not_is_not_found(run: Run, redis_url: str, known: str) -> None:
@@ -414,7 +414,7 @@ STRANGE: dict[str, tuple[str, str | None, str, tuple[str, ...], str]] = {
     "a share of slots of 5,000 digits": (
         "member:m-x", "slow_percent", "9" * 5_000, ("top", "GROUP", "--once"), "STATE_FORMAT"),
     "a longest batch of 5,000 digits": (
-        "member:m-x", "longest.batch.ms", "9" * 5_000, ("top", "GROUP", "--once"), "STATE_FORMAT"),
+        "member:m-x", "longestBatch", "9" * 5_000, ("top", "GROUP", "--once"), "STATE_FORMAT"),
     "a lane that is no text of ours": ("lanes", "m-x", "junk", ("top", "GROUP", "--once"), "STATE_FORMAT"),
     "a field that is not UTF-8": ("policy", "accept", "\udcff", ("describe", "GROUP"), "STATE_FORMAT"),
     "strikes that are a string": ("strikes", None, "x", ("parked", "GROUP"), "STATE_FORMAT"),

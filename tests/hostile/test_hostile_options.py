@@ -18,7 +18,7 @@ from spark_coop_source.options.options import validate
 SECRET = "hunter2"
 BROKER = {"kafka.bootstrap.servers": "broker:9092"}
 BATCH = {**BROKER, "subscribe": "orders"}
-STREAM = {**BATCH, "group": "g", "redis.url": "redis://localhost:6379"}
+STREAM = {**BATCH, "group": "g", "redisUrl": "redis://localhost:6379"}
 STANDALONE = {**BROKER, "assign": '{"orders":[0]}'}
 LOGIN = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"}
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -71,7 +71,7 @@ def tls(case: str, words: str, remedy: str, **given: str) -> Row:
 NAMES = [
     Row("a name nobody knows", {"frobnicate": "1"}, UNKNOWN, "option frobnicate does not exist", "docs/options.md"),
     Row("a name of Kafka without its prefix", {"client.id": "x"}, UNKNOWN, "client.id", "did you mean kafka.client.id"),
-    Row("a name with an underscore", {"redis_urll": "x"}, UNKNOWN, "redis_urll", "did you mean redis.url"),
+    Row("a name with an underscore", {"redis_urll": "x"}, UNKNOWN, "redis_urll", "did you mean redisUrl"),
     Row("the prefix alone", {"kafka.": "x"}, UNKNOWN, "option kafka. does not exist", "docs/options.md"),
     Row("no name at all", {"": "x"}, UNKNOWN, "option '' does not exist", "docs/options.md"),
     Row(
@@ -158,7 +158,7 @@ ASSIGNMENTS = [
     assigned("megabytes of partitions", '{"a":[' + "1," * 10**6 + "1]}", "has 2000009 characters"),
     Row(
         "key ranges of a query that does not share",
-        {"subscribe": None, "assign": '{"a":{"0":[[0,9]]}}', "allow.individual.commit": "false"},
+        {"subscribe": None, "assign": '{"a":{"0":[[0,9]]}}', "allowIndividualCommit": "false"},
         CONFLICT,
         "assign names parts of partitions",
         "assign whole partitions",
@@ -167,49 +167,49 @@ ASSIGNMENTS = [
 
 KEYS = "JSON with 1 to 10,000 keys"
 FILTERS = [
-    bad("keys that are no JSON", "filter.keys.allow", "plane-1", "not JSON", KEYS),
-    bad("an object of keys", "filter.keys.deny", '{"plane-1":1}', "not a JSON list of keys", KEYS),
-    bad("no key to allow", "filter.keys.allow", "[]", "it has 0 keys", KEYS),
-    bad("a million keys", "filter.keys.deny", json.dumps([0] * 300_000), "it has 300000 keys", KEYS),
-    bad("megabytes of keys", "filter.keys.deny", json.dumps(["a" * 99] * 20_000), "the limit is 1000000", KEYS),
-    bad("a key that is a number", "filter.keys.allow", "[NaN]", "NaN is not a text", KEYS),
-    bad("a key with an escape", "filter.keys.allow", json.dumps([[ESCAPE]]), "is not a text", KEYS),
-    bad("hex of half a byte", "filter.keys.allow", '[{"hex":"a"}]', "not an even number of hex digits", KEYS),
-    bad("keys nested too deeply", "filter.keys.allow", "[" * 100_000, "nested too deeply", KEYS),
-    bad("a password among keys", "filter.keys.allow", f'["redis://u:{SECRET}@h",1]', "may hold a password", KEYS),
-    bad("a file of keys that is not there", "filter.keys.allow", "file:/no/such", "No such file", "file:/path"),
-    bad("a file of keys that is a folder", "filter.keys.deny", "file:/", "not a regular file", "file:/path"),
-    bad("a file of keys without end", "filter.keys.deny", "file:/dev/zero", "not a regular file", "file:/path"),
-    bad("a file of keys beside the driver", "filter.keys.allow", "file:keys", "path is not absolute", "file:/path"),
-    bad("a file of keys on another host", "filter.keys.allow", "file://host/keys", "No such file", "file:/path"),
-    bad("a file with an escape", "filter.keys.allow", f"file:/{ESCAPE}", r"\x1b]0;owned\x07", "file:/path"),
-    bad("key ranges by name", "filter.key.ranges", '["a","b"]', '"a" is not a key range', "ranges of the key hash"),
-    bad("key ranges that overlap", "filter.key.ranges", "[[0,5],[5,9]]", "overlap", "ranges of the key hash"),
-    bad("no key range", "filter.key.ranges", "[]", "not a list of 1 to 4096", "ranges of the key hash"),
+    bad("keys that are no JSON", "filterKeysAllow", "plane-1", "not JSON", KEYS),
+    bad("an object of keys", "filterKeysDeny", '{"plane-1":1}', "not a JSON list of keys", KEYS),
+    bad("no key to allow", "filterKeysAllow", "[]", "it has 0 keys", KEYS),
+    bad("a million keys", "filterKeysDeny", json.dumps([0] * 300_000), "it has 300000 keys", KEYS),
+    bad("megabytes of keys", "filterKeysDeny", json.dumps(["a" * 99] * 20_000), "the limit is 1000000", KEYS),
+    bad("a key that is a number", "filterKeysAllow", "[NaN]", "NaN is not a text", KEYS),
+    bad("a key with an escape", "filterKeysAllow", json.dumps([[ESCAPE]]), "is not a text", KEYS),
+    bad("hex of half a byte", "filterKeysAllow", '[{"hex":"a"}]', "not an even number of hex digits", KEYS),
+    bad("keys nested too deeply", "filterKeysAllow", "[" * 100_000, "nested too deeply", KEYS),
+    bad("a password among keys", "filterKeysAllow", f'["redis://u:{SECRET}@h",1]', "may hold a password", KEYS),
+    bad("a file of keys that is not there", "filterKeysAllow", "file:/no/such", "No such file", "file:/path"),
+    bad("a file of keys that is a folder", "filterKeysDeny", "file:/", "not a regular file", "file:/path"),
+    bad("a file of keys without end", "filterKeysDeny", "file:/dev/zero", "not a regular file", "file:/path"),
+    bad("a file of keys beside the driver", "filterKeysAllow", "file:keys", "path is not absolute", "file:/path"),
+    bad("a file of keys on another host", "filterKeysAllow", "file://host/keys", "No such file", "file:/path"),
+    bad("a file with an escape", "filterKeysAllow", f"file:/{ESCAPE}", r"\x1b]0;owned\x07", "file:/path"),
+    bad("key ranges by name", "filterKeyRanges", '["a","b"]', '"a" is not a key range', "ranges of the key hash"),
+    bad("key ranges that overlap", "filterKeyRanges", "[[0,5],[5,9]]", "overlap", "ranges of the key hash"),
+    bad("no key range", "filterKeyRanges", "[]", "not a list of 1 to 4096", "ranges of the key hash"),
     bad(
         "a key range beyond the hashes",
-        "filter.key.ranges",
+        "filterKeyRanges",
         "[[0,9223372036854775808]]",
         "is not within",
         "ranges of the",
     ),
-    bad("records of less than nothing", "filter.record.bytes.min", "-1", "too small", "whole number"),
-    bad("records of a gigabyte each", "filter.record.bytes.max", "1g", "not a whole number", "whole number"),
+    bad("records of less than nothing", "filterRecordBytesMin", "-1", "not a size", "a plain number is bytes"),
+    bad("records of a gigabyte each", "filterRecordBytesMax", "2g", "too large", "at most 2147483647 bytes"),
     Row(
         "sizes upside down",
-        {"filter.record.bytes.min": "10", "filter.record.bytes.max": "9"},
+        {"filterRecordBytesMin": "10", "filterRecordBytesMax": "9"},
         CONFLICT,
-        "filter.record.bytes.min (10) is higher than filter.record.bytes.max (9)",
-        "lower filter.record.bytes.min",
+        "filterRecordBytesMin (10) is higher than filterRecordBytesMax (9)",
+        "lower filterRecordBytesMin",
     ),
     Row(
         "every allowed key denied",
-        {"filter.keys.allow": '["a"]', "filter.keys.deny": '["b",{"hex":"61"}]'},
+        {"filterKeysAllow": '["a"]', "filterKeysDeny": '["b",{"hex":"61"}]'},
         CONFLICT,
         "no record passes",
-        "remove keys from filter.keys.deny",
+        "remove keys from filterKeysDeny",
     ),
-    Row("a filter of values", {"filter.values.deny": "[]"}, UNKNOWN, "filter.values.deny", "filter.keys.deny"),
+    Row("a filter of values", {"filter.values.deny": "[]"}, UNKNOWN, "filter.values.deny", "filterKeysDeny"),
 ]
 
 STARTS = [
@@ -260,21 +260,21 @@ NUMBERS = [
     bad("a number with an exponent", "minPartitions", "1e3", "not a whole number", "a whole number"),
     bad("a number of a line more", "capacity", "5\n", r"'5\n'", "from 1 to 1000000"),
     bad("more lanes than a partition may have", "lanes", "4097", "too large", "from 1 to 4096"),
-    bad("a session below a second", "session.timeout.ms", "999", "too small", "from 1000"),
+    bad("a session below a second", "sessionTimeout", "999", "too short", "at least 1s, at most 30m"),
     bad("a word that is nearly true", "failOnDataLoss", "yes", "neither true nor false", "true or false"),
-    bad("a word with an escape", "on.state.loss", f"fail{ESCAPE}", r"\x1b]0;owned\x07", "fail or earliest"),
+    bad("a word with an escape", "onStateLoss", f"fail{ESCAPE}", r"\x1b]0;owned\x07", "fail or earliest"),
     Row("the least above the most", {"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}, CONFLICT, "9", "lower"),
-    Row("a heartbeat as long as the session", {"heartbeat.interval.ms": "45000"}, INVALID, "45000", "at most a third"),
+    Row("a heartbeat as long as the session", {"heartbeatInterval": "45000"}, INVALID, "45s", "at most a third"),
 ]
 
 DURATIONS = [
-    bad("a budget below a millisecond", "batch.time.budget", "999us", "not a whole number of milli", "a duration like"),
-    bad("a grace below a millisecond", "partition.growth.grace", "500us", "not a whole number of milli", "a duration"),
-    bad("a lead with a rest", "max.lane.lead", "1001us", "not a whole number of milliseconds", "a duration like"),
-    bad("a fraction of a second", "redis.max.outage", "1.5s", "not a duration", "500ms, 60s, 15m or 2h"),
+    bad("a budget below a millisecond", "batchTimeBudget", "999us", "not a whole number of milli", "a duration like"),
+    bad("a grace below a millisecond", "partitionGrowthGrace", "500us", "not a whole number of milli", "a duration"),
+    bad("a lead with a rest", "maxLaneLead", "1001us", "not a whole number of milliseconds", "a duration like"),
+    bad("a fraction of a second", "redisMaxOutage", "1.5s", "not a duration", "500ms, 60s, 15m or 2h"),
     bad("a unit nobody knows", "maxTriggerDelay", "1 fortnight", "not a duration", "a duration like"),
-    bad("a time that runs backwards", "batch.time.budget", "-1s", "not a duration", "a duration like"),
-    bad("longer than a day", "batch.time.budget", "25h", "too long", "at most 86400000 ms"),
+    bad("a time that runs backwards", "batchTimeBudget", "-1s", "not a duration", "a duration like"),
+    bad("longer than a day", "batchTimeBudget", "25h", "too long", "at most 1d"),
     bad("days beyond 64 bits", "maxTriggerDelay", "9223372036854775807d", "too long", "a duration like"),
 ]
 
@@ -285,10 +285,10 @@ GROUPS = [
     bad("a group of spaces", "group", "   ", "the name is empty", "1 to 255 characters"),
     bad("a group of a megabyte", "group", "g" * 10**6, "the name has 1000000 characters", "1 to 255 characters"),
     Row("two names of the group", {"kafka.group.id": "h"}, CONFLICT, "('g') and kafka.group.id ('h')", "remove one"),
-    Row("a group without a Redis", {"redis.url": None}, MISSING, "needs a Redis", 'option("redis.url"'),
+    Row("a group without a Redis", {"redisUrl": None}, MISSING, "needs a Redis", 'option("redisUrl"'),
     Row(
         "a Redis without a group",
-        {"redis.url": "redis://h"},
+        {"redisUrl": "redis://h"},
         CONFLICT,
         "without the option group",
         'option("group"',
@@ -297,17 +297,17 @@ GROUPS = [
     Row("a stream without a group", {}, MISSING, "needs a group", 'option("group"', BATCH),
     bad(
         "one label more than may be",
-        "member.labels",
+        "memberLabels",
         labels(65),
         "has 65 labels",
         "at most 64",
     ),
-    bad("four thousand labels", "member.labels", labels(4_000), "4000 labels", "at most 64"),
-    bad("a label with an escape", "member.labels", f"zone={ESCAPE}", r"'\x1b]0;owned\x07' of zone has", "name=value"),
-    bad("a label with an escape for a name", "member.labels", "\x1b=a", r"'\x1b=a' is not name=value", "name=value"),
-    bad("a label of 257 bytes", "member.labels", "zone=" + "ü" * 128 + "x", "zone has 257 bytes", "1 to 256 bytes"),
-    bad("a label twice", "member.labels", "zone=a,team=b,zone=c", "the name zone occurs twice", "each name once"),
-    bad("a label that holds a login", "member.labels", f"db=pg://u:{SECRET}@h,x", "may hold a password", "name=value"),
+    bad("four thousand labels", "memberLabels", labels(4_000), "4000 labels", "at most 64"),
+    bad("a label with an escape", "memberLabels", f"zone={ESCAPE}", r"'\x1b]0;owned\x07' of zone has", "name=value"),
+    bad("a label with an escape for a name", "memberLabels", "\x1b=a", r"'\x1b=a' is not name=value", "name=value"),
+    bad("a label of 257 bytes", "memberLabels", "zone=" + "ü" * 128 + "x", "zone has 257 bytes", "1 to 256 bytes"),
+    bad("a label twice", "memberLabels", "zone=a,team=b,zone=c", "the name zone occurs twice", "each name once"),
+    bad("a label that holds a login", "memberLabels", f"db=pg://u:{SECRET}@h,x", "may hold a password", "name=value"),
 ]
 
 CLASSES = [
@@ -326,16 +326,16 @@ CLASSES = [
     bad("a module that ends the process", "assignor", "leaves_at_once:A", "SystemExit", "module:Class"),
     bad("a class that ends the process", "assignor", "exits:Made", "cannot be created: SystemExit", "module:Class"),
     bad("an assignor with an escape for a name", "assignor", "exits:Escape", "is not an assignor", "module:Class"),
-    bad("a listener without a class", "ownership.listener", "json", "is not a class", "a class of your own"),
-    bad("a port that does not exist", "report.port", "65536", "no port", "from 1 to 65535"),
-    bad("any port", "report.port", "0", "no port", "from 1 to 65535"),
-    bad("a range that ends before it begins", "report.port", "41000-40000", "no range of ports", "40000-40010"),
-    bad("a port in Arabic digits", "report.port", "٤٠٠٠٠", "no port", "from 1 to 65535"),
-    bad("a listener of a module that exits", "ownership.listener", "leaves_at_once:A", "SystemExit", "derived from"),
-    bad("a listener without its methods", "ownership.listener", "json:JSONDecoder", "no method on_assigned", "derived"),
+    bad("a listener without a class", "ownershipListener", "json", "is not a class", "a class of your own"),
+    bad("a port that does not exist", "reportPort", "65536", "no port", "from 1 to 65535"),
+    bad("any port", "reportPort", "0", "no port", "from 1 to 65535"),
+    bad("a range that ends before it begins", "reportPort", "41000-40000", "no range of ports", "40000-40010"),
+    bad("a port in Arabic digits", "reportPort", "٤٠٠٠٠", "no port", "from 1 to 65535"),
+    bad("a listener of a module that exits", "ownershipListener", "leaves_at_once:A", "SystemExit", "derived from"),
+    bad("a listener without its methods", "ownershipListener", "json:JSONDecoder", "no method on_assigned", "derived"),
     bad(
         "a listener of megabytes",
-        "ownership.listener",
+        "ownershipListener",
         "a" * 3_000_000 + ":B",
         "has 3000002 characters",
         "module:Class",
@@ -343,7 +343,7 @@ CLASSES = [
 ]
 
 REDIS = [
-    Row(case, {"redis.url": url}, INVALID, words, "redis://[user:password@]host")
+    Row(case, {"redisUrl": url}, INVALID, words, "redis://[user:password@]host")
     for case, url, words in (
         ("a Redis of another scheme", f"http://u:{SECRET}@h", "does not begin with redis://"),
         ("a password with a slash", f"redis://:{SECRET}/x@h", "cannot be separated"),
@@ -474,27 +474,27 @@ CLIENTS = [
 ]
 
 FUNCTIONS = [
-    Row("a function without a schema", {"function": "json:loads"}, MISSING, "not function.schema", "set both"),
-    Row("a schema without a function", {"function.schema": "a long"}, MISSING, "but not function", "set both"),
-    bad("a schema of brackets", "function.schema", "{" * 100_000, "is not the json()", "columns like"),
-    bad("a schema of nothing", "function.schema", '{"type":"struct","fields":[]}', "has no field", "columns like"),
+    Row("a function without a schema", {"function": "json:loads"}, MISSING, "not functionSchema", "set both"),
+    Row("a schema without a function", {"functionSchema": "a long"}, MISSING, "but not function", "set both"),
+    bad("a schema of brackets", "functionSchema", "{" * 100_000, "is not the json()", "columns like"),
+    bad("a schema of nothing", "functionSchema", '{"type":"struct","fields":[]}', "has no field", "columns like"),
     Row(
         "keys at once without keys",
-        {"function": "json:loads", "function.schema": "a long", "function.concurrency": "2"},
-        *(CONFLICT, "function.concurrency is set, but the function takes batches", "map_records or map_keys"),
+        {"function": "json:loads", "functionSchema": "a long", "functionConcurrency": "2"},
+        *(CONFLICT, "functionConcurrency is set, but the function takes batches", "map_records or map_keys"),
     ),
     Row(
         "failures of batches",
-        {"function": "builtins:len", "function.schema": "a long", "function.on.error": "{}"},
-        *(CONFLICT, "function.on.error is set, but the function takes batches", "map_records or map_keys"),
+        {"function": "builtins:len", "functionSchema": "a long", "functionOnError": "{}"},
+        *(CONFLICT, "functionOnError is set, but the function takes batches", "map_records or map_keys"),
     ),
-    bad("a policy of brackets", "function.on.error", "[" * 100_000, "not JSON", "map_records"),
-    bad("a policy of lines", "function.on.error", '{"a\\nb":1}', r"unknown parameter 'a\nb'", "map_records"),
-    bad("ages of attempts", "function.on.error", '{"attempts":' + "9" * 10_000 + "}", "64 bits", "map_records"),
-    bad("a class named", "function.on.error", '{"retry_on":["os:system(1)"]}', "cannot be imported", "exception"),
+    bad("a policy of brackets", "functionOnError", "[" * 100_000, "not JSON", "map_records"),
+    bad("a policy of lines", "functionOnError", '{"a\\nb":1}', r"unknown parameter 'a\nb'", "map_records"),
+    bad("ages of attempts", "functionOnError", '{"attempts":' + "9" * 10_000 + "}", "64 bits", "map_records"),
+    bad("a class named", "functionOnError", '{"retry_on":["os:system(1)"]}', "cannot be imported", "exception"),
     bad("a column that is not there", "columns", f"key,{ESCAPE}", r"called '\x1b]0;owned\x07'", "some of key"),
     bad("a hundred thousand columns", "columns", ",".join(f"c{i}" for i in range(10**5)), "characters)", "some of key"),
-    bad("a replay of some", "replay.acknowledged", "some", "'some'", "true or false"),
+    bad("a replay of some", "replayAcknowledged", "some", "'some'", "true or false"),
     bad("a column of another case", "columns", "Acknowledgement", "'Acknowledgement'", "headers, acknowledgement"),
     Row("columns and headers", {"columns": "key", "includeHeaders": "true"}, CONFLICT, "includeHeaders", "remove one"),
 ]
@@ -610,22 +610,22 @@ ORDERINGS = [
         for name, value in {
             "assignor": "range",
             "capacity": "2",
-            "ownership.listener": "coordinator.assignment.ownership_listener:OwnershipListener",
-            "allow.individual.commit": "true",
+            "ownershipListener": "coordinator.assignment.ownership_listener:OwnershipListener",
+            "allowIndividualCommit": "true",
             "lanes": "8",
-            "max.lane.lead": "1m",
-            "partition.growth.grace": "1m",
-            "max.num.ranges.to.commit": "5",
-            "max.individual.commits": "5",
+            "maxLaneLead": "1m",
+            "partitionGrowthGrace": "1m",
+            "maxNumRangesToCommit": "5",
+            "maxIndividualCommits": "5",
             "copartition": "a,b",
         }.items()
     ),
     Row(
         "no order, and no replays of acknowledged records",
-        NONE | {"replay.acknowledged": "false"},
+        NONE | {"replayAcknowledged": "false"},
         CONFLICT,
-        "ordering=none and replay.acknowledged are",
-        "remove replay.acknowledged",
+        "ordering=none and replayAcknowledged are",
+        "remove replayAcknowledged",
     ),
     Row(
         "no order, and acknowledgements",
@@ -635,10 +635,6 @@ ORDERINGS = [
         "remove acknowledgement",
     ),
     Row("no order, and no group", NONE, CONFLICT, "without a group shares", "remove ordering", STANDALONE),
-    Row("a wait for gaps in order", {"gap.max.wait.ms": "9000"}, CONFLICT, "but ordering is key", "set ordering=none"),
-    bad("a wait of a heartbeat", "gap.max.wait.ms", "3000", "heartbeat.interval.ms, 3000", "to at least", **NONE),
-    bad("a wait below a second", "gap.max.wait.ms", "999", "too small", "from 1000", **NONE),
-    bad("a wait in words", "gap.max.wait.ms", "10s", "10s", "from 1000", **NONE),
 ]
 
 ROWS = [

@@ -173,7 +173,7 @@ def test_a_mutant_is_read_as_kafka_python_reads_it_or_refused_by_name(
 
 
 CHECKED = "check with Kafka's console consumer"
-BATCH_OPTION, RECORD_OPTION = "raise max.batch.uncompressed.bytes", "raise max.bytes.fetcher.filtering"
+BATCH_OPTION, RECORD_OPTION = "raise maxBatchUncompressedBytes", "raise fetchMemory"
 ONE = record(0, b"value")
 
 

@@ -46,7 +46,7 @@ def site(built: Path) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("words", "page", "row"),
     [
-        ("batch.time.budget", "docs/options.html", "batch.time.budget"),
+        ("batchTimeBudget", "docs/options.html", "batchTimeBudget"),
         ("FENCED_MEMBER", "docs/reference.html", "FENCED_MEMBER"),
         ("coop_kafka_consumer_group_members", "docs/monitoring.html", "coop_kafka_consumer_group_members"),
     ],

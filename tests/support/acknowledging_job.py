@@ -18,7 +18,7 @@ def main() -> None:
     """Run until the query fails, or the file `stop` appears."""
     folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
     spark = SparkSession.builder.appName(folder.name).config("spark.sql.codegen.wholeStage", "false").getOrCreate()
-    commits = GroupCommits.of_group(options["redis.url"], options["group"])
+    commits = GroupCommits.of_group(options["redisUrl"], options["group"])
 
     def work(rows: DataFrame, batch: int) -> None:
         found = rows.collect()

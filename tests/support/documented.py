@@ -50,7 +50,7 @@ class Place:
         self.addresses = {"COOP_KAFKA": kafka.bootstrap, "COOP_REDIS": redis_url}
         self.options = {
             "kafka.bootstrap.servers": kafka.bootstrap,
-            "redis.url": redis_url,
+            "redisUrl": redis_url,
             "subscribe": self.topic,
             "startingOffsets": "earliest",
             "group": group,

@@ -1,4 +1,4 @@
-"""Lanes and records for the tests of `max.lane.lead`: one record a minute in each of two partitions."""
+"""Lanes and records for the tests of `maxLaneLead`: one record a minute in each of two partitions."""
 
 from collections.abc import Mapping
 

@@ -106,7 +106,7 @@ def sent(records: list[Record]) -> list[Sent]:
 
 
 def state(stream: Stream) -> GroupState:
-    with closing(RedisClient(stream.options["redis.url"])) as client:
+    with closing(RedisClient(stream.options["redisUrl"])) as client:
         return read_group(client, stream.options["group"])
 
 

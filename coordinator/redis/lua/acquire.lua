@@ -119,7 +119,7 @@ for i, mine in ipairs(owned_of) do
     segments_of[i] = within(segments_key, from_text(mine))
   end
 end
-write_lost_events(K.events, lost_to_us, 'acquired by ' .. call.member .. ' after the end of the lease, or of longest.batch.ms')
+write_lost_events(K.events, lost_to_us, 'acquired by ' .. call.member .. ' after the end of the lease, or of longestBatch')
 if epoch then event(K.events, 'assigned', 'lane epoch ' .. epoch, ranges_text(gained)) end
 renew(K.leases)
 local reset = redis.call('HGET', META, 'reset_epoch')

@@ -20,7 +20,7 @@ for _, before in ipairs(assigned_before) do
   if its_end and tonumber(its_end) < now_ms() then
     event(K.events, 'expire', 'its lease has ended: others may acquire its ranges', nil, before)
   elseif hung and tonumber(hung) < now_ms() then
-    event(K.events, 'expire', 'its batch takes longer than longest.batch.ms: others may acquire its ranges', nil, before)
+    event(K.events, 'expire', 'its batch takes longer than longestBatch: others may acquire its ranges', nil, before)
   end
 end
 redis.call('DEL', K.assignment)

@@ -2,7 +2,7 @@
 -- A topic with more partitions in Kafka than any caller has seen has grown. The script records the growth, once for the
 -- group, whichever of its partitions the caller reads (rule: growth-order).
 -- A.nonce: of a new group ("": do not create a group, rule: create-once),
--- A.grace_ms: partition.growth.grace of the caller: the longest of the members counts (rule: settings-that-differ),
+-- A.grace_ms: partitionGrowthGrace of the caller: the longest of the members counts (rule: settings-that-differ),
 -- A.counts: topic -> number of its partitions in Kafka, A.places: {topic, id, count, partition, position} of each partition
 -- Reply placed: number of partitions with new positions | RECOVERING | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, founding, leases, names, prelude
@@ -52,7 +52,7 @@ local function grew(topic, id, old, new, stable_key)
     kept = 'not a multiple, so keys that moved between older partitions may be out of order'
   end
   local grace = math.max(tonumber(A.grace_ms), tonumber(redis.call('HGET', META, 'grace_ms') or 0))
-  if grace == 0 then kept = 'partition.growth.grace is 0, so key order across it is not kept' end
+  if grace == 0 then kept = 'partitionGrowthGrace is 0, so key order across it is not kept' end
   local seen = (late and '~' or '') .. ms(now)
   redis.call('HSET', K.growth, topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. seen .. ' ' .. ms(now + grace))
   event(K.events, 'growth', topic .. ': ' .. old .. ' -> ' .. new .. ' partitions; ' .. kept)

@@ -44,7 +44,7 @@ for i, topic in ipairs(A.topics) do
     delete_fields(K.strikes, topic)
     delete_fields(K.growth, topic)
     delete_fields(K.failing, topic)
-    event(K.events, 'forget', topic .. ': no member has subscribed to it for offsets.retention.minutes')
+    event(K.events, 'forget', topic .. ': no member has subscribed to it for offsetsRetention')
     forgotten[#forgotten + 1] = topic
   end
 end

@@ -34,7 +34,7 @@ Redis = Annotated[
         "--redis",
         metavar="URL",
         envvar="COOP_REDIS",
-        help="Redis of the group: the option `redis.url`. Put a URL with a password into the environment.",
+        help="Redis of the group: the option `redisUrl`. Put a URL with a password into the environment.",
         show_default=False,
     ),
 ]

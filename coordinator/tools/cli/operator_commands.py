@@ -56,7 +56,7 @@ def policy(  # noqa: PLR0913, PLR0917 - an option each
             "--redis",
             metavar="URL",
             envvar="COOP_REDIS",
-            help="Redis of the group: the option `redis.url`.",
+            help="Redis of the group: the option `redisUrl`.",
             show_default=False,
         ),
     ] = None,

@@ -16,8 +16,8 @@ WRONG_USAGE = (ConflictingOptionsError, InvalidOptionError, MissingOptionError, 
 """Arguments, flags or properties that cannot be used, alone or together."""
 
 _FLAGS = (
-    ("option 'redis.url'", "--redis"),
-    ("redis.url", "--redis"),
+    ("option 'redisUrl'", "--redis"),
+    ("redisUrl", "--redis"),
     ("option kafka.bootstrap.servers", "--bootstrap-server"),
     ("kafka.bootstrap.servers", "--bootstrap-server"),
     ("start the query again", "run the command again"),

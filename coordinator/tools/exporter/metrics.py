@@ -57,8 +57,8 @@ MEMBER_INFO = Metric(f"{_OF_GROUP}member_info", (*MEMBER, "host", "state"), "1, 
 LEASE = Metric(f"{_OF_GROUP}member_lease_seconds", MEMBER, "Time left of the lease; 0 after its end.")
 BATCH = Metric(f"{_OF_GROUP}member_batch_seconds", MEMBER, "Time since the batch under way began; 0 between batches.")
 LAST_BATCH = Metric(f"{_OF_GROUP}member_last_batch_seconds", MEMBER, "Duration of the last batch.")
-BUDGET = Metric(f"{_OF_GROUP}member_batch_budget_seconds", MEMBER, "`batch.time.budget`; absent if it is 0.")
-LONGEST = Metric(f"{_OF_GROUP}member_longest_batch_seconds", MEMBER, "`longest.batch.ms`: then it counts as hung.")
+BUDGET = Metric(f"{_OF_GROUP}member_batch_budget_seconds", MEMBER, "`batchTimeBudget`; absent if it is 0.")
+LONGEST = Metric(f"{_OF_GROUP}member_longest_batch_seconds", MEMBER, "`longestBatch`: then it counts as hung.")
 TOPIC_LAG = Metric(f"{_OF_GROUP}topic_lag", TOPIC, "Sum of the lags of its partitions.")
 HASH_LAG = Metric(
     f"{_OF_GROUP}topic_hash_lag",

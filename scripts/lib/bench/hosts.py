@@ -58,7 +58,7 @@ class Member:
 def members(world: World, topic: str, count: int, **options: str) -> Iterator[list[Member]]:
     """A new group of this many members, each with two slots, from the beginning of the topic."""
     group = f"hosts-{uuid4().hex[:8]}"
-    given = {"group": group, "redis.url": world.redis.address, "slots": "2", **reader(world, topic), **options}
+    given = {"group": group, "redisUrl": world.redis.address, "slots": "2", **reader(world, topic), **options}
     with ExitStack() as stack:
         clients = [RedisClient(world.redis.address) for _ in range(count)]
         for client in clients:

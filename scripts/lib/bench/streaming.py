@@ -22,7 +22,7 @@ def our_stream(world: World, topic: str, **options: str) -> Mapping[str, str]:
 
 def by_default(world: World, topic: str) -> dict[str, str]:
     """The options of a stream of ours from the beginning of a topic, if the user sets no other."""
-    return {**reader(world, topic), "group": f"bench-{uuid4().hex[:8]}", "redis.url": world.redis.address}
+    return {**reader(world, topic), "group": f"bench-{uuid4().hex[:8]}", "redisUrl": world.redis.address}
 
 
 def their_stream(world: World, topic: str, tuned: Mapping[str, str] = TUNED) -> Mapping[str, str]:

@@ -75,10 +75,10 @@ class Fleet:
             **topics,
             "startingOffsets": "earliest",
             "group": self.group,
-            "redis.url": self.redis_url,
+            "redisUrl": self.redis_url,
             "slots": "2",
-            "session.timeout.ms": str(int(1000 * SESSION_S)),
-            "heartbeat.interval.ms": "500",
+            "sessionTimeout": str(int(1000 * SESSION_S)),
+            "heartbeatInterval": "500",
             **self.options,
         }
         made = self.kind(self.folder / name, options, self.pace, self.job, self.cluster)

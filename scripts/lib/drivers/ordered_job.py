@@ -28,7 +28,7 @@ def in_order(rows: DataFrame, batch: int, folder: Path, options: Mapping[str, st
         job.append_batch(rows, batch, folder / "output")
         return
     offset = (folder / "checkpoint" / "offsets" / str(batch)).read_text().splitlines()[-1]
-    with CommitApi.of_offset(options["redis.url"], offset) as commits:
+    with CommitApi.of_offset(options["redisUrl"], offset) as commits:
         worker = OrderedCommits(commits, "worker", LEASE_MS)
         _reserve(worker, covered)
         _note(folder, "reserved", covered)

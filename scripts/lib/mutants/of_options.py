@@ -14,7 +14,7 @@ def _ignored(option: str, old: str, new: str, tests: tuple[str, ...]) -> Fault:
 
 FAULTS = (
     _ignored("assignor", "registry.assignors(options.assignor)", 'registry.assignors("grouped")', _AT_WORK),
-    _ignored("member.labels", "for name, value in options.labels.items()", "for name, value in ()", _AT_WORK),
+    _ignored("memberLabels", "for name, value in options.labels.items()", "for name, value in ()", _AT_WORK),
     Fault(
         "the option capacity has no effect",
         (
@@ -26,11 +26,9 @@ FAULTS = (
         ),
         ("tests/spark_coop_source/options/test_options.py",),
     ),
-    _ignored("allow.individual.commit=false", "sharing=options.sharing is not False", "sharing=True", _AT_WORK),
-    _ignored("allow.individual.commit=true", "demanding=options.sharing is True", "demanding=False", _CODES),
-    _ignored(
-        "that a member obeys", '**(part_of(options, MemberOptions) | {"session_ms":', '**({"session_ms":', _AT_WIRING
-    ),
+    _ignored("allowIndividualCommit=false", "sharing=options.sharing is not False", "sharing=True", _AT_WORK),
+    _ignored("allowIndividualCommit=true", "demanding=options.sharing is True", "demanding=False", _CODES),
+    _ignored("that a member obeys", "        **part_of(options, MemberOptions),\n", "", _AT_WIRING),
     Fault(
         "an error with a code does not show its number",
         (Edit("coordinator/errors/policies.py", "{self.name}: code {self.code}: ", "{self.name}: "),),

@@ -28,7 +28,7 @@ EVENT_KINDS = (
     ),
     EventKind(
         "cap",
-        "A partition holds `max.individual.commits`. Members read only its gaps and its lane furthest behind.",
+        "A partition holds `maxIndividualCommits`. Members read only its gaps and its lane furthest behind.",
         "commit the missing offsets above the stable offset; `coop-kafka gaps` shows them",
         _COMMITTER,
     ),
@@ -56,13 +56,13 @@ EVENT_KINDS = (
     ),
     EventKind(
         "expire",
-        "A member's lease ended, or its batch takes longer than `longest.batch.ms`. Others may acquire its ranges.",
+        "A member's lease ended, or its batch takes longer than `longestBatch`. Others may acquire its ranges.",
         "look at the member's driver: it died, hangs, or lost its connection to Redis",
         "the member that assigned next",
     ),
     EventKind(
         "failing",
-        "A partition has `max.deferred.keys` failing keys. Members read only these until there are fewer.",
+        "A partition has `maxDeferredKeys` failing keys. Members read only these until there are fewer.",
         "mend what the function needs, or release parked keys; `coop-kafka failing` shows them",
     ),
     EventKind(
@@ -75,7 +75,7 @@ EVENT_KINDS = (
     ),
     EventKind(
         "forget",
-        "Redis deleted the positions of a topic: no member has subscribed to it for `offsets.retention.minutes`.",
+        "Redis deleted the positions of a topic: no member has subscribed to it for `offsetsRetention`.",
         "nothing, if the topic is not read any more; a query that reads it again begins at its starting offsets",
         "the member that asked",
     ),

@@ -95,7 +95,7 @@ COUNTERS = (
 
 REASONS = {
     NOTHING: "No bound: the lane reads up to the log end.",
-    "budget": "The lane reads only the records that should fit `batch.time.budget`.",
+    "budget": "The lane reads only the records that should fit `batchTimeBudget`.",
     "slow start": "The cost of the lane is unknown: it starts small, and reads twice as much in each batch.",
     "suspect, on trial": "A slow lane is searched for, and this lane reads as part of the test.",
     "suspect, waits": "A slow lane is searched for, and this lane waits for its turn in the test.",
@@ -105,8 +105,8 @@ REASONS = {
     f"ceiling: {OLDER}": "A new partition waits for the records of the older partitions.",
     f"ceiling: {JOINED}": "The member does not own these hashes in all topics of `copartition` yet.",
     f"ceiling: {FAILING}": "The function failed on a record of the lane's key, which is tried again alone.",
-    f"ceiling: {ROOM}": "The partition holds `max.individual.commits`, and the lane is ahead of the others.",
-    f"ceiling: {LEAD}": "The lane is `max.lane.lead` ahead of the lane furthest behind.",
+    f"ceiling: {ROOM}": "The partition holds `maxIndividualCommits`, and the lane is ahead of the others.",
+    f"ceiling: {LEAD}": "The lane is `maxLaneLead` ahead of the lane furthest behind.",
     TRIED: "A member was lost while it read this lane, so the lane has a task of its own.",
     PARKED: "Members were lost over one record of the lane. No member reads the lane until an operator releases it.",
 }

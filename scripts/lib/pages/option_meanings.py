@@ -64,7 +64,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "Only records of at least this size: the bytes of key and value as they are in the record. A null has none."
             " Headers do not count."),
         "filter_most_bytes": Meaning(_BOTH,
-            "Only records of at most this size. At least `filter.record.bytes.min`.", default="no limit"),
+            "Only records of at most this size. At least `filterRecordBytesMin`.", default="no limit"),
         "push_filters": Meaning(_BATCH,
             "Whether `spark.read` reads only what Spark's own filters on partition, offset, key and timestamp leave. "
             "Needs `spark.sql.python.filterPushdown.enabled=true`, else Spark fails with DATA_SOURCE_PUSHDOWN_DISABLED."
@@ -180,15 +180,13 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
     },
     Section.TIMES: {
         "session_ms": Meaning(_STREAM,
-            "If a member does not renew its lease for this time, others may take its key ranges."),
+            "If a member does not renew its lease for this time, others may take its key ranges; without order, they "
+            "read its slices."),
         "heartbeat_ms": Meaning(_STREAM,
-            "The interval at which a member renews its lease. Below `session.timeout.ms`; at most a third of it is "
-            "best.", default="3000, or a third of `session.timeout.ms` if that is less"),
+            "The interval at which a member renews its lease. Below `sessionTimeout`; at most a third of it is "
+            "best.", default="`3s`, or a third of `sessionTimeout` if that is less"),
         "longest_ms": Meaning(_STREAM,
             "If tasks of a micro-batch read for longer, others may take the member's key ranges."),
-        "gap_wait_ms": Meaning(_STREAM,
-            "Only with `ordering=none`: the length of this member's lease. If the member gives no sign of life for this"
-            " time, others read its slices.", default="`session.timeout.ms`"),
         "batch_budget_ms": Meaning(_STREAM,
             "The intended time of a micro-batch. Each lane reads only as much as fits, so a slow key delays only "
             "itself. A lane reads at least one record, even if that takes longer. `0`: no limit."),
@@ -217,7 +215,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "If records were lost before they were read (retention, a deleted topic): true fails, false skips them. In "
             "a group, the member that finds the loss decides."),
         "fetch_retries": Meaning(_BOTH, "How often the driver retries a request to Kafka."),
-        "fetch_retry_interval_ms": Meaning(_BOTH, "The pause between two such requests, in milliseconds."),
+        "fetch_retry_interval_ms": Meaning(_BOTH, "The pause between two such requests."),
         "poll_timeout_ms": Meaning(_BOTH, "How long a task waits for records that are in the log, in milliseconds."),
         "most_unfiltered": Meaning(_BOTH,
             "The most bytes that a task holds fetched and not yet filtered: the answer in work, the next answer, and "
@@ -249,10 +247,10 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             default="no limit"),
         "concurrency": Meaning(_BOTH,
             "The most keys that a task works on at once, each key in order: in threads, at most 1,024, or with `async "
-            "def` as coroutines of one event loop. Above 1 only with `function.takes` records or keys."),
+            "def` as coroutines of one event loop. Above 1 only with `functionTakes` records or keys."),
         "function_on_error": Meaning(_BOTH,
             "What follows if the function fails on a record: attempts, back-off, and then `fail`, `park`, `dead_letter`"
-            " or `skip`. Only with `function.takes` records or keys. See [failing-records.md](failing-records.md).",
+            " or `skip`. Only with `functionTakes` records or keys. See [failing-records.md](failing-records.md).",
             default="the query fails"),
     },
 }

@@ -14,10 +14,23 @@ _HEAD = """# Options
 
 <!-- Made by scripts/reference-pages from the option tables of the code. Do not edit. -->
 
-Options of Spark's own Kafka source have Spark's names, such as `startingOffsets`. coop-kafka's own options are in lower
-case, with dots between words, such as `batch.time.budget`. Case, dots and underscores do not matter when you set an
-option: `batchTimeBudget` and `.options(batch_time_budget="10s")` are the same. Names that begin with `kafka.` keep
-their dots.
+A stream needs four options. Most jobs set no more than one or two of the others in this table:
+
+| option | set it when |
+|---|---|
+| `kafka.bootstrap.servers`, `subscribe`, `group` | always |
+| `redisUrl` | always, unless the driver's environment has it as `COOP_REDIS` |
+| `startingOffsets` | a new group shall not begin at the end of the log: `earliest` |
+| `slots` | the driver runs on another machine than the executors: the cores of all executors together |
+| `maxOffsetsPerTrigger` | the sink needs small batches |
+| `maxLaneLead` | the query has a watermark: at most its delay |
+| `sessionTimeout` | another application shall take over sooner than 45 s after a driver died |
+
+Options of Spark's own Kafka source have Spark's names. Case, dots and underscores do not matter: `batchTimeBudget`,
+`batch.time.budget` and `.options(batch_time_budget="10s")` are the same option. Names that begin with `kafka.` keep
+their dots. Every time span may be written as `500ms`, `45s`, `15m`, `2h` or `7d`; a plain number is milliseconds. Every
+size may be written as `64KiB`, `200MiB` or `1GiB`; a plain number is bytes.
+
 An unknown option is an error, which names the nearest option.
 A value has at most 1,000,000 characters, unless its row names another limit; `function` has no limit.
 An option without effect logs one WARN line when the query starts.
@@ -29,6 +42,15 @@ _KAFKA = """
 Java's names, with the prefix `kafka.`.
 """
 
+
+_OTHER_NAMES = """
+## Other names of the same options
+
+Kafka's names, and those of the KIPs that coop-kafka implements. `accept.individual.commit`, `accept.range.fetch` and
+`reserve.message.value.range.fetch` are no options of a query, but [policies](policies.md) of a group, a topic or the
+cluster.
+
+"""
 
 OPTIONS = tuple(OPTION_OF[field] for fields in MEANINGS.values() for field in fields)
 """All options but `kafka.*`, in the order of the page."""
@@ -62,10 +84,14 @@ def _kafka() -> Iterable[str]:
     understood = ((f"`kafka.{name}`", meaning) for name, meaning in UNDERSTOOD.items())
     passed = ((f"`kafka.{name}`", _values(kind)) for name, kind in PASSED.items())
     refused = REFUSED | {f"{start}*": remedy for start, remedy in REFUSED_FAMILIES.items()}
+    also = (
+        (f"`{name}`", f"`{option.name}`", _values(kind)) for option in OPTIONS for name, kind in option.also.items()
+    )
     yield "\n### Understood here\n\n" + table(("option", "meaning"), understood)
     yield "\n### Passed to kafka-python\n\n" + table(("option", "values"), passed)
     yield "\n### Accepted, without effect\n\n" + table(("options", "why"), _by_reason(NO_EFFECT))
     yield "\n### Refused\n\n" + table(("options", "what to do"), _by_reason(refused))
+    yield _OTHER_NAMES + table(("name", "the same as", "values"), also)
 
 
 def _by_reason(reasons: Mapping[str, str]) -> Iterable[tuple[str, str]]:

@@ -379,7 +379,7 @@ def _outage(world: World, apps: Applications) -> None:
 
 
 def _short_outage(world: World, apps: Applications) -> None:
-    """Longer than a session, and shorter than `redis.max.outage`."""
+    """Longer than a session, and shorter than `redisMaxOutage`."""
     world.trace("Redis is away for 5 s")
     world.server.away_until_ms = world.scheduler.now_ms + SESSION_MS + 1_000
 

@@ -69,7 +69,7 @@ def test_a_second_query_of_an_application_is_refused_with_both_remedies(
     with pytest.raises(GroupBusyError) as busy:
         refused.result()
     assert "for two queries of one application, stop one" in busy.value.remedy
-    assert "set allow.several.queries=true in both" in busy.value.remedy
+    assert "set allowSeveralQueries=true in both" in busy.value.remedy
     assert "for two reads of one query, use two groups" in busy.value.remedy
 
 

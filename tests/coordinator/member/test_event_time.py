@@ -1,4 +1,4 @@
-"""Lanes keep within `max.lane.lead` of one another."""
+"""Lanes keep within `maxLaneLead` of one another."""
 
 from dataclasses import replace
 from typing import Any

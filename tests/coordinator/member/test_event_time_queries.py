@@ -1,4 +1,4 @@
-"""Queries on a real broker keep their lanes within `max.lane.lead` of one another (rule: lane-lead)."""
+"""Queries on a real broker keep their lanes within `maxLaneLead` of one another (rule: lane-lead)."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -104,4 +104,4 @@ def test_a_member_of_a_group_reads_partitions_side_by_side_in_time(
         whys |= {line.why for line in service.lanes.lines if line.tp == two}
     assert seen == [({3}, {6}), ({6}, {6}), ({9}, {9}), ({10}, {10})], "all lanes of a partition as far"
     assert members.state.stable == {one: 10, two: 10}
-    assert "ceiling: max.lane.lead" in whys
+    assert "ceiling: maxLaneLead" in whys

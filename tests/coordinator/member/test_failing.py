@@ -78,7 +78,7 @@ def test_fresh__keep_them() -> None:
 def test_a_partition_gets_to_its_cap__one_event() -> None:
     records = (RECORD, replace(RECORD, tp=TP1))
     decision = decided(see_failing, owns(), call(max_deferred_keys=1), (ReadFailing(), records))
-    why = f"{TP} has 1 failing keys (max.deferred.keys): only these are read until there are fewer"
+    why = f"{TP} has 1 failing keys (maxDeferredKeys): only these are read until there are fewer"
     assert decision.effects == (Event("failing", why),), "the other partition is of another member"
     again = replace(decision.state, failing=replace(decision.state.failing, looked_at_ms=None))
     assert decided(see_failing, again, call(max_deferred_keys=1), (ReadFailing(), records)).effects == ()
@@ -89,7 +89,7 @@ PARKED = replace(RECORD, parked=True)
 
 def test_a_run_that_ends_by_itself_fails_if_only_a_release_lets_it_go_on() -> None:
     full = owns(failing=Failing((PARKED, replace(RECORD, tp=TP1)), NOW))
-    with pytest.raises(TooManyFailingKeysError, match=rf"{TP} of group g has 1 parked keys \(max.deferred.keys\)"):
+    with pytest.raises(TooManyFailingKeysError, match=rf"{TP} of group g has 1 parked keys \(maxDeferredKeys\)"):
         refuse_a_full_partition(full, "g", 1)
 
 

@@ -116,4 +116,4 @@ def test_a_stale_replica_without_newer_proof_is_accepted_and_records_repeat(
     again = members.service(subscribed(tp), session_ms=300)
     again.first_positions()
     assert members.events.count("recover") == 1
-    assert records(batch(again, StreamOffset(members.name))) == read(tp, 0, 5), "on.state.loss need not decide"
+    assert records(batch(again, StreamOffset(members.name))) == read(tp, 0, 5), "onStateLoss need not decide"

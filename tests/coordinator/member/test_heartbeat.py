@@ -64,7 +64,7 @@ def test_it_has_not_joined__report_nothing() -> None:
 SILENT = RedisUnavailableError("redis:6379 does not answer", "start it")
 LINE = (
     "heartbeat of m-1: REDIS_UNAVAILABLE: redis:6379 does not answer. Remedy: start it. For {} s now; the query fails "
-    "once it has needed Redis for redis.max.outage (60000 ms)"
+    "once it has needed Redis for redisMaxOutage (60000 ms)"
 )
 
 
@@ -92,7 +92,7 @@ def test_a_batch_takes_too_long__warn_once() -> None:
     pulse, line = long_batch(Pulse(), under_way(), LATE, SETTINGS)
     assert pulse == Pulse(warned_of_ms=NOW)
     assert line is not None
-    assert line.arguments["text"].startswith("group g: a batch takes longer than longest.batch.ms (300000 ms)")
+    assert line.arguments["text"].startswith("group g: a batch takes longer than longestBatch (300000 ms)")
     assert long_batch(pulse, under_way(), LATE, SETTINGS) == (pulse, None)
 
 

@@ -90,7 +90,7 @@ def test_a_lane_line_has_the_reason_that_bounds_it(until: int, strikes: tuple[St
     [
         pytest.param((200, 200, 200), "ceiling: individual commits", id="the first limit that is as low"),
         pytest.param((None, 200, 200), "ceiling: older partitions", id="the second"),
-        pytest.param((500, 300, 200), "ceiling: max.lane.lead", id="the last, lower than the others"),
+        pytest.param((500, 300, 200), "ceiling: maxLaneLead", id="the last, lower than the others"),
         pytest.param((None, None, None), "ceiling", id="none of these"),
     ],
 )

@@ -47,7 +47,7 @@ def test_just_before_redis_max_outage__wait() -> None:
 @pytest.mark.parametrize(
     ("of", "max_outage_ms", "for_ms", "words"),
     [
-        pytest.param(LIFE, 60_000, 60_000, "for longer than redis.max.outage (60000 ms)", id="reached before"),
+        pytest.param(LIFE, 60_000, 60_000, "for longer than redisMaxOutage (60000 ms)", id="reached before"),
         pytest.param(FRESH, 60_000, 5_000, "than the limit of a first contact (5000 ms)", id="never reached"),
         pytest.param(FRESH, 1_000, 1_000, "the limit of a first contact (1000 ms)", id="never reached, impatient"),
     ],
@@ -103,7 +103,7 @@ def test_fenced__the_query_ends(metadata: Mapping[str, str] | None, by_whom: str
 
 RECOVERS = LogLine(
     "group g recovers from a loss of state: members prove their positions, and no batch is planned for up to "
-    "session.timeout.ms (45000 ms); no action is needed"
+    "sessionTimeout (45000 ms); no action is needed"
 )
 ASSERTED = replace(LIFE, asserted_at=LIFE.nonce)
 

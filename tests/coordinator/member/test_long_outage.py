@@ -80,7 +80,7 @@ def test_an_outage_beyond_the_limit_is_a_named_error(
     service.first_positions()
     done = batch(service, StreamOffset(members.name))
     go_away(valkey, clock, 70_000)
-    with pytest.raises(RedisUnavailableError, match=r"longer than redis\.max\.outage \(60000 ms\)"):
+    with pytest.raises(RedisUnavailableError, match=r"longer than redisMaxOutage \(60000 ms\)"):
         service.next_offset(done, UNLIMITED)
 
 

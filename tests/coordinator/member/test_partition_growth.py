@@ -118,7 +118,7 @@ def test_a_doubled_topic_is_read_in_order_and_without_the_rule_it_would_not_be(m
         story = Story(without, topic_of_two(kafka), growth_grace_ms=0).play(DOUBLED)
         assert len(out_of_order(story.delivered)) > 20, "without the rule keys are out of order"
         assert growths(without) == [
-            f"{story.topic}: 2 -> 4 partitions; partition.growth.grace is 0, so key order across it is not kept"
+            f"{story.topic}: 2 -> 4 partitions; partitionGrowthGrace is 0, so key order across it is not kept"
         ]
     story = Story(members, topic_of_two(kafka), growth_grace_ms=HOUR_MS).play(DOUBLED)
     require(not out_of_order(story.delivered), out_of_order(story.delivered))

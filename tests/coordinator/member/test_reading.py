@@ -38,7 +38,7 @@ def limited(state: State, *pieces: OwnedRange) -> Reading:
     """The result for a state in which the cost model grants these pieces."""
     acquired = state.owning.acquired
     before = (acquired, state.log.bounds, ENDS, state.strikes.strikes, (), state.owning.policy)
-    names = ("failing key", "individual commits", "older partitions", "joined topics", "max.lane.lead")
+    names = ("failing key", "individual commits", "older partitions", "joined topics", "maxLaneLead")
     ceilings = tuple((name, {TP: (PIECE,)}) for name in names)
     return Reading(before, {TP: pieces}, ceilings=ceilings, quotas=(QUOTA,), cutting=Cutting(4), owned={TP: (WHOLE,)})
 

@@ -168,7 +168,7 @@ def test_unanswered__a_refusal_shows_that_there_is_a_redis(error: RedisUnavailab
 def test_an_outage__is_waited_for_and_ends_in_the_named_error() -> None:
     world, clock = Script(*[SILENT] * 6), Hands()
     member = turns(world, clock=clock)
-    with pytest.raises(RedisUnavailableError, match=r"for longer than redis.max.outage \(1000 ms\)"):
+    with pytest.raises(RedisUnavailableError, match=r"for longer than redisMaxOutage \(1000 ms\)"):
         member.run([life.outage, asking(ReadResetEpoch())], call(max_outage_ms=1_000))
     assert clock.waits == [200] * 5
     assert member.state.life == LIFE
@@ -245,7 +245,7 @@ def test_no_call_waits_without_an_end_and_none_waits_ten_seconds_without_a_line(
         )
         assert not never & {*asked}
     except RedisUnavailableError as error:
-        assert "for longer than redis.max.outage" in error.what
+        assert "for longer than redisMaxOutage" in error.what
     longest = limit + (len(asked) + 2) * 4_200 * (len(fates) + 1)
     assert clock.now - NOW <= longest
     if clock.now - NOW > 10_000 + 4_000 * len(asked):

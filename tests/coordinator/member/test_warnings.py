@@ -41,13 +41,13 @@ def test_a_batch_beyond_the_longest_is_named_once_while_it_runs(
     assert end is not None
     service.tasks(end)
     service.heartbeat()
-    assert warned(caplog, "longest.batch.ms") == []
+    assert warned(caplog, "longestBatch") == []
     members.clock.skip(4_001)
     for _ in range(3):
         service.heartbeat()
-    (line,) = warned(caplog, "longest.batch.ms")
+    (line,) = warned(caplog, "longestBatch")
     assert "(4000 ms)" in line
-    assert "lower batch.time.budget" in line
+    assert "lower batchTimeBudget" in line
 
 
 def test_a_pattern_that_matches_nothing_is_named_once(kafka: Kafka, caplog: pytest.LogCaptureFixture) -> None:
@@ -77,7 +77,7 @@ def test_after_a_copy_was_loaded_the_log_names_the_copy_and_how_long_it_takes(
     assert code == 0, err
     members.service(subscribed(tp)).next_offset(end, UNLIMITED)
     assert len(warned(caplog, "an operator has loaded a copy of the group; positions are recovered")) == 1
-    assert len(warned(caplog, f"no batch is planned for up to session.timeout.ms ({SHORT_MS} ms)")) == 1
+    assert len(warned(caplog, f"no batch is planned for up to sessionTimeout ({SHORT_MS} ms)")) == 1
     assert warned(caplog, "another Redis server") == []
 
 

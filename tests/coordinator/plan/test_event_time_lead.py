@@ -1,4 +1,4 @@
-"""No lane reads records that are more than `max.lane.lead` ahead of the oldest unread one (rule: lane-lead)."""
+"""No lane reads records that are more than `maxLaneLead` ahead of the oldest unread one (rule: lane-lead)."""
 
 import pytest
 from hypothesis import given

@@ -173,7 +173,7 @@ def test_order_of_all_keys_is_promised_across_multiples_only(growth: Growth, kep
         pytest.param(
             Growth("t", "i", 2, 3, 7, 7),
             False,
-            "partition.growth.grace is 0, so key order across it is not kept",
+            "partitionGrowthGrace is 0, so key order across it is not kept",
             id="no multiple and no grace",
         ),
     ],

@@ -85,7 +85,7 @@ def test_a_provider_that_fails_is_an_outage(valkey: OwnValkey, guarded: redis.Re
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        (named("redis://127.0.0.1:1", Wrong), "Wrong of redis.url has no get_credentials()"),
+        (named("redis://127.0.0.1:1", Wrong), "Wrong of redisUrl has no get_credentials()"),
         ("redis://127.0.0.1:1?credential_provider=gone:Gone", "cannot be created: ModuleNotFoundError"),
         ("redis://127.0.0.1:1?credential_provider=gone", "credential_provider is not module:Class"),
         (named("redis://:hunter2@127.0.0.1:1", Rotating), "user or password, and a credential_provider beside them"),

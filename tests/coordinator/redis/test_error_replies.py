@@ -81,8 +81,8 @@ NOT_READY: dict[str, tuple[str, str]] = {
     "ERR problem with LDAP service": ("LDAP", "start that LDAP service"),
 }
 ENDS: dict[str, tuple[type[StoreError], str, str]] = {
-    "NOAUTH Authentication required.": (RedisAccessError, "asks for a password", "password in redis.url"),
-    "WRONGPASS invalid username-password pair or user is disabled.": (RedisAccessError, "WRONGPASS", "redis.url"),
+    "NOAUTH Authentication required.": (RedisAccessError, "asks for a password", "password in redisUrl"),
+    "WRONGPASS invalid username-password pair or user is disabled.": (RedisAccessError, "WRONGPASS", "redisUrl"),
     "NOPERM this user has no permissions to run the 'hset' command": (RedisAccessError, "'hset'", "conf/redis.acl"),
     "DENIED Running in protected mode because": (RedisAccessError, "protected mode", "password"),
     "ERR operation not permitted": (RedisAccessError, "not permitted", "password"),

@@ -52,7 +52,7 @@ def test_retention_is_over__gone_with_all_its_keys_and_nothing_else(world: World
     assert (topics(world), world.store.poison.strikes()) == ({"orders"}, ())
     assert [g.topic for g in world.store.positions.growths()] == ["orders"]
     assert dict(world.store.positions.stable(["orders"])) == {TP: 5, OTHER: 6}
-    assert world.events("forget") == ["payments: no member has subscribed to it for offsets.retention.minutes"]
+    assert world.events("forget") == ["payments: no member has subscribed to it for offsetsRetention"]
 
 
 def test_a_member_subscribes_before__kept_and_its_time_begins_anew(world: World, me: Caller) -> None:

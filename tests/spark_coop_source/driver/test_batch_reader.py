@@ -80,7 +80,7 @@ def test_a_time_of_sparks_filter_begins_the_read_at_its_first_record(kafka: Kafk
 
 
 def test_a_key_of_sparks_filter_joins_the_filter_of_the_options(kafka: Kafka, three: str) -> None:
-    allow = {"filter.keys.allow": '["1","2"]'}
+    allow = {"filterKeysAllow": '["1","2"]'}
     given = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": three, **allow}
     batch = FilteringBatchReader(validate(given, streaming=False))
     of = In(("key",), (b"2", b"3"))

@@ -23,7 +23,7 @@ def test_an_idle_query_looks_a_few_times_a_second(
         "kafka.bootstrap.servers": kafka.bootstrap,
         "subscribe": kafka.create_topic(partitions=20),
         "group": group,
-        "redis.url": valkey.address,
+        "redisUrl": valkey.address,
     }
     reader = CoopKafkaStreamReader(validate(options, streaming=True))
     start = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())

@@ -68,9 +68,9 @@ def calls(
         "subscribe": tp.topic,
         "startingOffsets": "earliest",
         "group": group,
-        "redis.url": redis_url,
+        "redisUrl": redis_url,
         "slots": "2",
-        "heartbeat.interval.ms": "500",
+        "heartbeatInterval": "500",
     }
     with closing(RedisClient(redis_url)) as client:
         made = Calls(options, client)

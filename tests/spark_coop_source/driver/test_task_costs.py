@@ -142,7 +142,7 @@ def test_a_streams_reader_receives_the_costs_of_its_tasks(kafka: Kafka, topic: s
         "subscribe": topic,
         "startingOffsets": "earliest",
         "group": group,
-        "redis.url": redis_url,
+        "redisUrl": redis_url,
         "slots": "2",
         "lanes": "4",
     }

@@ -280,7 +280,7 @@ def test_the_first_free_port_of_a_range_is_used(caplog: pytest.LogCaptureFixture
         with closing(TaskServer(["127.0.0.1:9092"], 1, ports=range(port, port + 1))) as none_left:
             assert none_left.report_to([SLICE]) is None
         (line,) = own_lines(caplog)
-        assert line.endswith(f" at report.port {port}-{port}; name more ports")
+        assert line.endswith(f" at reportPort {port}-{port}; name more ports")
         with closing(TaskServer(["127.0.0.1:9092"], 1, ports=range(port, port + 50))) as server:
             to = server.report_to([SLICE])
             assert to is not None

@@ -21,9 +21,9 @@ GROUP = {
     "subscribe": "orders",
     "kafka.bootstrap.servers": "localhost:1",
     "group": "g",
-    "redis.url": "redis://localhost:1",
-    "longest.batch.ms": "120000",
-    "session.timeout.ms": "60000",
+    "redisUrl": "redis://localhost:1",
+    "longestBatch": "120000",
+    "sessionTimeout": "60000",
 }
 EMPTY = SlicePartition((), {}, columns=(), poll_timeout_ms=1_000, fail_on_data_loss=True)
 
@@ -37,7 +37,7 @@ def test_a_task_that_begins_in_time_reads() -> None:
 
 
 def test_a_task_that_begins_late_reads_nothing_and_names_the_remedy() -> None:
-    with pytest.raises(DeadlinePassedError, match=r"began 6\d\.\d s after .*\n?.*raise longest\.batch\.ms"):
+    with pytest.raises(DeadlinePassedError, match=r"began 6\d\.\d s after .*\n?.*raise longestBatch"):
         list(read_slices(replace(EMPTY, deadline_ms=now_ms() - MINUTE)))
 
 
@@ -68,7 +68,7 @@ def test_tasks_that_make_acknowledgements_fetch_alone_and_have_strips_of_their_o
 
 
 def test_tasks_of_a_replay_wait_for_further_attempts_no_longer_than_others() -> None:
-    options = validate({**GROUP, "batch.time.budget": "10s"}, streaming=True)
+    options = validate({**GROUP, "batchTimeBudget": "10s"}, streaming=True)
     for by_time, share_ms in ((True, 9_000.0), (False, inf)):
         (task,) = input_partitions(options, [()], ending=TaskEnding("digest", by_time=by_time), beside_ms=1_000.0)
         assert task.ending is not None
@@ -76,5 +76,5 @@ def test_tasks_of_a_replay_wait_for_further_attempts_no_longer_than_others() -> 
 
 
 def test_a_query_without_a_group_has_no_deadline() -> None:
-    alone = {k: v for k, v in GROUP.items() if k not in ("subscribe", "group", "redis.url")}
+    alone = {k: v for k, v in GROUP.items() if k not in ("subscribe", "group", "redisUrl")}
     assert deadline(validate({**alone, "assign": '{"orders":[0]}'}, streaming=True)) is None

@@ -14,7 +14,7 @@ STREAM = {
     "kafka.bootstrap.servers": "broker:9092",
     "subscribe": "orders",
     "group": "to-lake",
-    "redis.url": "redis://redis:6379",
+    "redisUrl": "redis://redis:6379",
 }
 
 
@@ -27,9 +27,9 @@ def test_without_a_choice_there_are_none() -> None:
 
 
 def test_rack_labels_and_the_topic_of_dead_letters() -> None:
-    function = {"function": "operator:itemgetter", "function.schema": "k binary", "function.takes": "keys"}
-    policy = {"function.on.error": '{"then": "dead_letter", "topic": "orders-dead"}'}
-    found = fields(**function, **policy, **{"kafka.client.rack": "r1", "member.labels": "app=billing"})
+    function = {"function": "operator:itemgetter", "functionSchema": "k binary", "functionTakes": "keys"}
+    policy = {"functionOnError": '{"then": "dead_letter", "topic": "orders-dead"}'}
+    found = fields(**function, **policy, **{"kafka.client.rack": "r1", "memberLabels": "app=billing"})
     assert found == {"rack": "r1", "dead_letters": "orders-dead", "label.app": "billing"}
 
 

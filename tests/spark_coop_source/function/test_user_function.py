@@ -124,7 +124,7 @@ def test_a_coroutine_function_of_batches_is_refused_at_the_call(function: Any) -
 
 
 def test_only_coroutine_functions_work_on_thousands_of_keys_at_once() -> None:
-    assert map_keys(awaits_key, OUTPUT, concurrency=5_000)["function.concurrency"] == "5000"
+    assert map_keys(awaits_key, OUTPUT, concurrency=5_000)["functionConcurrency"] == "5000"
     with pytest.raises(InvalidOptionError, match=r"concurrency is 5000, but a plain function") as caught:
         map_keys(of_key, OUTPUT, concurrency=5_000)
     assert "at most 1024" in caught.value.remedy
@@ -200,7 +200,7 @@ def test_a_module_beside_the_job_travels_where_the_remedy_is_followed(
 def test_an_administrator_allows_certain_functions(
     monkeypatch: pytest.MonkeyPatch, allowed: str | None, text: str, words: str
 ) -> None:
-    given = BATCH | {"function": text, "function.schema": "n long"}
+    given = BATCH | {"function": text, "functionSchema": "n long"}
     if allowed is None:
         monkeypatch.delenv("COOP_FUNCTIONS", raising=False)
     else:
@@ -219,7 +219,7 @@ def test_nothing_of_a_forbidden_function_runs(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv("COOP_FUNCTIONS", "acme")
     for text in (pickled("cforbidden_module\nf\n."), "forbidden_module:f"):
         with pytest.raises(FunctionNotAllowedError):
-            validate(BATCH | {"function": text, "function.schema": "n long"}, streaming=None)
+            validate(BATCH | {"function": text, "functionSchema": "n long"}, streaming=None)
 
 
 def pickled(code: str) -> str:
@@ -242,31 +242,31 @@ def pickled(code: str) -> str:
         pytest.param({"function": pickled("cbuiltins\nBaseException\n(tR.")}, "BaseException", id="an exception"),
         pytest.param({"function": "asyncio:sleep"}, "is a coroutine function", id="a coroutine function by name"),
         pytest.param(
-            {"function": "operator:add", "function.takes": "keys", "function.concurrency": "2000"},
+            {"function": "operator:add", "functionTakes": "keys", "functionConcurrency": "2000"},
             "takes a thread for each key",
             id="a plain function of too many keys",
         ),
         pytest.param({"function": "os:getcwd"}, "cannot be called as f(batches)", id="by name, without arguments"),
         pytest.param(
-            {"function": "json:dumps", "function.takes": "keys"},
+            {"function": "json:dumps", "functionTakes": "keys"},
             "f(key, records)",
             id="by name, of one argument",
         ),
-        pytest.param({"function.schema": " "}, "it names no column", id="an empty schema"),
-        pytest.param({"function.schema": '{"type":'}, "it is not the json() of a StructType", id="broken JSON"),
-        pytest.param({"function.schema": StructType().json()}, "it has no field", id="a schema without columns"),
-        pytest.param({"function.schema": None}, "function is set, but not function.schema", id="no schema"),
-        pytest.param({"function": None}, "function.schema is set, but not function", id="a schema alone"),
-        pytest.param({"function.concurrency": "0"}, "too small", id="no keys at once"),
-        pytest.param({"function.concurrency": "4"}, "the function takes batches", id="batches of many keys at once"),
-        pytest.param({"function.takes": "rows"}, "unknown word", id="another form"),
+        pytest.param({"functionSchema": " "}, "it names no column", id="an empty schema"),
+        pytest.param({"functionSchema": '{"type":'}, "it is not the json() of a StructType", id="broken JSON"),
+        pytest.param({"functionSchema": StructType().json()}, "it has no field", id="a schema without columns"),
+        pytest.param({"functionSchema": None}, "function is set, but not functionSchema", id="no schema"),
+        pytest.param({"function": None}, "functionSchema is set, but not function", id="a schema alone"),
+        pytest.param({"functionConcurrency": "0"}, "too small", id="no keys at once"),
+        pytest.param({"functionConcurrency": "4"}, "the function takes batches", id="batches of many keys at once"),
+        pytest.param({"functionTakes": "rows"}, "unknown word", id="another form"),
     ],
 )
 @pytest.mark.parametrize("streaming", [None, False])
 def test_a_wrong_option_is_refused_by_name(
     options: Mapping[str, str | None], words: str, streaming: bool | None
 ) -> None:
-    given = BATCH | {"function": "json:dumps", "function.schema": "n long"} | dict(options)
+    given = BATCH | {"function": "json:dumps", "functionSchema": "n long"} | dict(options)
     with pytest.raises(ConfigurationError) as caught:
         validate({name: text for name, text in given.items() if text is not None}, streaming=streaming)
     assert words in str(caught.value)

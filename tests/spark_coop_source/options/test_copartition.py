@@ -8,7 +8,7 @@ STREAM = {
     "kafka.bootstrap.servers": "broker:9092",
     "subscribe": "orders,payments,clicks",
     "group": "g",
-    "redis.url": "redis://localhost:6379",
+    "redisUrl": "redis://localhost:6379",
 }
 
 

@@ -17,7 +17,7 @@ from spark_coop_source.options.declarations import OPTION_OF
 from spark_coop_source.options.options import validate
 
 BATCH = {"kafka.bootstrap.servers": "broker:9092", "subscribe": "orders"}
-STREAM = BATCH | {"group": "g", "redis.url": "redis://host:6379"}
+STREAM = BATCH | {"group": "g", "redisUrl": "redis://host:6379"}
 
 
 def of_key(key: object, records: object) -> None:
@@ -107,28 +107,28 @@ def test_a_value_that_cannot_be_pickled_is_refused_by_name() -> None:
         given(OnError(retry_on=lambda error: bool(lock)))
 
 
-PER_KEY = {"function": "operator:add", "function.schema": "n long", "function.takes": "keys"}
+PER_KEY = {"function": "operator:add", "functionSchema": "n long", "functionTakes": "keys"}
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        pytest.param({"function.on.error": "{"}, "option function.on.error = '{': not JSON", id="broken JSON"),
-        pytest.param({"function.on.error": "[]"}, "not a JSON object", id="a list"),
-        pytest.param({"function.on.error": '{"tries":3}'}, "unknown parameter 'tries'; it has", id="unknown"),
-        pytest.param({"function.on.error": '{"then":"skip","then":"fail"}'}, "occurs twice", id="twice"),
-        pytest.param({"function.on.error": '{"retry_on":"E"}'}, "retry_on of OnError = 'E': not a", id="no list"),
-        pytest.param({"function.timeout": "1s"}, "a call that runs in a thread", id="timeout"),
-        pytest.param({"function.timeout": "0s"}, "option function.timeout = '0s': too short", id="no time at all"),
+        pytest.param({"functionOnError": "{"}, "option functionOnError = '{': not JSON", id="broken JSON"),
+        pytest.param({"functionOnError": "[]"}, "not a JSON object", id="a list"),
+        pytest.param({"functionOnError": '{"tries":3}'}, "unknown parameter 'tries'; it has", id="unknown"),
+        pytest.param({"functionOnError": '{"then":"skip","then":"fail"}'}, "occurs twice", id="twice"),
+        pytest.param({"functionOnError": '{"retry_on":"E"}'}, "retry_on of OnError = 'E': not a", id="no list"),
+        pytest.param({"functionTimeout": "1s"}, "a call that runs in a thread", id="timeout"),
+        pytest.param({"functionTimeout": "0s"}, "option functionTimeout = '0s': too short", id="no time at all"),
         pytest.param(
             {"function": map_keys(of_key, "n long")["function"],
-             "function.timeout": "1s"},
+             "functionTimeout": "1s"},
             "a call that runs in a thread cannot be", id="timeout, pickled",
         ),
-        pytest.param({"function.takes": "batches", "function": "builtins:len", "function.on.error": "{}"},
+        pytest.param({"functionTakes": "batches", "function": "builtins:len", "functionOnError": "{}"},
                      "function takes batches", id="batches"),
-        pytest.param({"function": None, "function.schema": None, "function.on.error": "{}"},
-                     "function.on.error is set, but not function", id="no function"),
+        pytest.param({"function": None, "functionSchema": None, "functionOnError": "{}"},
+                     "functionOnError is set, but not function", id="no function"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("streaming", [None, False])
@@ -146,8 +146,8 @@ def test_a_wrong_text_is_refused_by_name(options: Mapping[str, str | None], word
         pytest.param(BATCH, False, "it reads without a group", id="spark.read"),
         pytest.param(BATCH | {"assign": '{"orders":[0]}'}, True, "it reads without a group", id="no group"),
         pytest.param(STREAM | {"ordering": "none"}, True, "its ordering is none", id="no order"),
-        pytest.param(STREAM | {"batch.time.budget": "0"}, True, "its batch.time.budget is 0", id="no budget"),
-        pytest.param(STREAM | {"allow.unread.batches": "true"}, True, "allow.unread.batches is true", id="unread"),
+        pytest.param(STREAM | {"batchTimeBudget": "0"}, True, "its batchTimeBudget is 0", id="no budget"),
+        pytest.param(STREAM | {"allowUnreadBatches": "true"}, True, "allowUnreadBatches is true", id="unread"),
     ],
 )
 def test_a_key_can_be_parked_only_where_tasks_may_end_early(options: dict[str, str], streaming: bool, why: str) -> None:
@@ -171,7 +171,7 @@ def test_a_key_can_be_parked_only_where_tasks_may_end_early(options: dict[str, s
 )
 def test_an_administrator_allows_certain_functions(monkeypatch: pytest.MonkeyPatch, value: str, words: str) -> None:
     monkeypatch.setenv("COOP_FUNCTIONS", "_operator,operator")
-    options = BATCH | PER_KEY | {"function.on.error": json.dumps({"retry_on": [value]})}
+    options = BATCH | PER_KEY | {"functionOnError": json.dumps({"retry_on": [value]})}
     if not words:
         assert validate(options, streaming=False).function_on_error
         return

@@ -11,6 +11,7 @@ from coordinator.errors import (
     ConflictingOptionsError,
     InvalidOptionError,
     MissingOptionError,
+    UnknownOptionError,
 )
 from coordinator.values.offset_spec import Earliest, Latest, NoMatch
 from coordinator.values.ranges import WHOLE
@@ -22,17 +23,17 @@ from spark_coop_source.options.options import validate
 
 BROKER = {"kafka.bootstrap.servers": "broker:9092"}
 BATCH = {**BROKER, "subscribe": "orders"}
-GROUP = {"group": "g", "redis.url": "redis://localhost:6379"}
+GROUP = {"group": "g", "redisUrl": "redis://localhost:6379"}
 STREAM = {**BATCH, **GROUP}
 ASSIGNED = {**BROKER, "assign": '{"orders":[0]}'}
 KEY_RANGES = {**BROKER, "assign": '{"orders":{"0":[[0,9]]}}'}
 
 
 def test_a_group_without_a_url_takes_the_redis_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    without = {name: value for name, value in STREAM.items() if name != "redis.url"}
+    without = {name: value for name, value in STREAM.items() if name != "redisUrl"}
     monkeypatch.setenv("COOP_REDIS", "redis://of-the-environment:6379/1")
     assert validate(without, streaming=True).redis_url == "redis://of-the-environment:6379/1"
-    assert validate(STREAM, streaming=True).redis_url == STREAM["redis.url"], "the option is stronger"
+    assert validate(STREAM, streaming=True).redis_url == STREAM["redisUrl"], "the option is stronger"
     assert validate(without, streaming=False).redis_url is None
     monkeypatch.setenv("COOP_REDIS", "http://s3cret@nowhere")
     with pytest.raises(InvalidOptionError, match="the value is that of COOP_REDIS") as caught:
@@ -117,7 +118,6 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         redundancy=1,
         standby=False,
         ordering="key",
-        gap_wait_ms=None,
         unread_batches=False,
         replay_acknowledged=True,
         function=None,
@@ -159,34 +159,72 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         pytest.param({"fetchOffset.numRetries": "0"}, "fetch_retries", 0, id="no retry"),
         pytest.param({"fetchOffset.retryIntervalMs": "5"}, "fetch_retry_interval_ms", 5, id="pause between retries"),
         pytest.param({"kafkaConsumer.pollTimeoutMs": "512"}, "poll_timeout_ms", 512, id="patience of a task"),
-        pytest.param({"max.bytes.key.range.cache": "0"}, "cache_bytes", 0, id="no cache"),
+        pytest.param({"sharedCache": "0"}, "cache_bytes", 0, id="no cache"),
         pytest.param({"groupIdPrefix": "team-"}, "group", "g", id="a group id prefix changes nothing"),
         pytest.param({"kafka.group.id": "g"}, "group", "g", id="both names of the group with the same value"),
         pytest.param({"slots": "1024"}, "capacity", 1024, id="capacity follows slots"),
         pytest.param({"slots": "2", "capacity": "9"}, "capacity", 9, id="capacity by itself"),
         pytest.param({"lanes": "4096"}, "lanes", 4096, id="the most lanes"),
-        pytest.param({"session.timeout.ms": "6000"}, "heartbeat_ms", 2_000, id="heartbeats fit a short session"),
-        pytest.param({"heartbeat.interval.ms": "44999"}, "heartbeat_ms", 44_999, id="heartbeats just below it"),
-        pytest.param({"longest.batch.ms": "1000"}, "longest_ms", 1_000, id="the shortest longest batch"),
-        pytest.param({"offsets.retention.minutes": "1"}, "retention_ms", 60_000, id="retention is in minutes"),
-        pytest.param({"redis.max.outage": "2m"}, "max_outage_ms", 120_000, id="an outage with a unit"),
-        pytest.param({"member.labels": "zone=a, team=b=c"}, "labels", {"zone": "a", "team": "b=c"}, id="labels"),
-        pytest.param({"allow.individual.commit": "True"}, "sharing", True, id="a query that asks for parts"),
-        pytest.param({"allow.individual.commit": "false"}, "sharing", False, id="a query that takes whole ones only"),
-        pytest.param({"partition.growth.grace": "0"}, "growth_grace_ms", 0, id="order across growth switched off"),
+        pytest.param({"sessionTimeout": "6000"}, "heartbeat_ms", 2_000, id="heartbeats fit a short session"),
+        pytest.param({"heartbeatInterval": "44999"}, "heartbeat_ms", 44_999, id="heartbeats just below it"),
+        pytest.param({"longestBatch": "1000"}, "longest_ms", 1_000, id="the shortest longest batch"),
+        pytest.param({"offsetsRetention": "2d"}, "retention_ms", 172_800_000, id="retention in days"),
+        pytest.param({"redisMaxOutage": "2m"}, "max_outage_ms", 120_000, id="an outage with a unit"),
+        pytest.param({"memberLabels": "zone=a, team=b=c"}, "labels", {"zone": "a", "team": "b=c"}, id="labels"),
+        pytest.param({"allowIndividualCommit": "True"}, "sharing", True, id="a query that asks for parts"),
+        pytest.param({"allowIndividualCommit": "false"}, "sharing", False, id="a query that takes whole ones only"),
+        pytest.param({"partitionGrowthGrace": "0"}, "growth_grace_ms", 0, id="order across growth switched off"),
         pytest.param({"assignor": "roundrobin"}, "assignor", "roundrobin", id="an assignor by name"),
-        pytest.param({"allow.several.queries": "true"}, "several_queries", True, id="several queries"),
+        pytest.param({"allowSeveralQueries": "true"}, "several_queries", True, id="several queries"),
         pytest.param(
             {"subscribe": "a,b,c", "copartition": " b,a"}, "copartition", ("a", "b"), id="joined topics in any order"
         ),
-        pytest.param({"replay.acknowledged": "false"}, "replay_acknowledged", False, id="replays of the rest"),
-        pytest.param({"allow.unread.batches": "true"}, "unread_batches", True, id="unread batches"),
-        pytest.param({"on.state.loss": "Earliest"}, "on_state_loss", "earliest", id="a word in any case"),
+        pytest.param({"replayAcknowledged": "false"}, "replay_acknowledged", False, id="replays of the rest"),
+        pytest.param({"allowUnreadBatches": "true"}, "unread_batches", True, id="unread batches"),
+        pytest.param({"onStateLoss": "Earliest"}, "on_state_loss", "earliest", id="a word in any case"),
     ],
 )
 def test_an_option_of_a_stream_is_understood(more: dict[str, str], field: str, value: object) -> None:
     options = {name: text for name, text in STREAM.items() if name not in {n.lower() for n in more}} | more
     assert getattr(validate(options, streaming=True), field) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "field", "value"),
+    [
+        ("kafka.session.timeout.ms", " 6000", "session_ms", 6_000),
+        ("kafka.heartbeat.interval.ms", "500", "heartbeat_ms", 500),
+        ("kafka.max.poll.interval.ms", "600000", "longest_ms", 600_000),
+        ("offsets.retention.minutes", "1", "retention_ms", 60_000),
+        ("max.bytes.key.range.cache", "64KiB", "cache_bytes", 65_536),
+        ("max.bytes.fetcher.filtering", "1g", "most_unfiltered", 2**30),
+        ("allow.individual.commit", "false", "sharing", False),
+        ("max.individual.commits", "7", "max_individual_commits", 7),
+        ("max.num.ranges.to.commit", "7", "max_ranges", 7),
+    ],
+)
+def test_a_name_of_kafka_or_of_a_kip_sets_the_same_option(name: str, text: str, field: str, value: object) -> None:
+    assert getattr(validate(STREAM | {name: text}, streaming=True), field) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("session.timeout.ms", "did you mean sessionTimeout"),
+        ("heartbeat.interval.ms", "did you mean heartbeatInterval"),
+        ("longest.batch.ms", "did you mean longestBatch"),
+        ("gap.max.wait.ms", "set sessionTimeout"),
+        ("mapInRead", "use function"),
+    ],
+)
+def test_a_former_name_is_refused_with_the_new_one(name: str, remedy: str) -> None:
+    with pytest.raises(UnknownOptionError, match=remedy):
+        validate(STREAM | {name: "9"}, streaming=True)
+
+
+def test_two_names_of_one_option_may_say_the_same_in_other_words() -> None:
+    same = {"sessionTimeout": "6s", "kafka.session.timeout.ms": "6000"}
+    assert validate(STREAM | same, streaming=True).session_ms == 6_000
 
 
 def test_names_in_lower_case_as_spark_hands_them_on_mean_the_same() -> None:
@@ -195,25 +233,25 @@ def test_names_in_lower_case_as_spark_hands_them_on_mean_the_same() -> None:
     assert validate(mixed, streaming=True) == validate(lower, streaming=True)
 
 
-@pytest.mark.parametrize("name", ["batch.time.budget", "batchTimeBudget", "batch_time_budget", "BATCH.TIME_budget"])
+@pytest.mark.parametrize("name", ["batchTimeBudget", "batch.time.budget", "batch_time_budget", "BATCH.TIME_budget"])
 def test_case_dots_and_underscores_of_a_name_do_not_matter(name: str) -> None:
     assert validate(STREAM | {name: "7s"}, streaming=True).batch_budget_ms == 7_000
 
 
 def test_an_option_in_two_spellings_is_refused() -> None:
     with pytest.raises(ConflictingOptionsError, match="batch_time_budget is set twice"):
-        validate(STREAM | {"batch.time.budget": "7s", "batch_time_budget": "8s"}, streaming=True)
+        validate(STREAM | {"batchTimeBudget": "7s", "batch_time_budget": "8s"}, streaming=True)
 
 
 def test_kafka_group_id_is_the_group() -> None:
-    options = validate({**BATCH, "redis.url": "redis://h", "kafka.group.id": " a group "}, streaming=True)
+    options = validate({**BATCH, "redisUrl": "redis://h", "kafka.group.id": " a group "}, streaming=True)
     assert options.group == "a group"
 
 
 def test_options_survive_pickling_and_show_no_secret() -> None:
     options = stream(
         **{
-            "redis.url": "redis://user:redis-secret@h:1/0",
+            "redisUrl": "redis://user:redis-secret@h:1/0",
             "kafka.security.protocol": "SASL_PLAINTEXT",
             "kafka.sasl.mechanism": "PLAIN",
             "kafka.sasl.jaas.config": 'a.PlainLoginModule required username="u" password="sasl-secret";',
@@ -267,20 +305,20 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
             ["kafka.bootstrap.servers", "host:port"],
             id="no broker",
         ),
-        pytest.param(BATCH, MissingOptionError, ['.option("group"', "redis.url", "assign"], id="topics but no group"),
+        pytest.param(BATCH, MissingOptionError, ['.option("group"', "redisUrl", "assign"], id="topics but no group"),
         pytest.param(
-            BATCH | {"group": "g"}, MissingOptionError, ["'g'", '.option("redis.url"'], id="a group but no Redis"
+            BATCH | {"group": "g"}, MissingOptionError, ["'g'", '.option("redisUrl"'], id="a group but no Redis"
         ),
         pytest.param(
-            ASSIGNED | {"redis.url": "redis://h"},
+            ASSIGNED | {"redisUrl": "redis://h"},
             ConflictingOptionsError,
             ["without the option group", "standalone"],
             id="a Redis but no group",
         ),
         pytest.param(
-            KEY_RANGES | GROUP | {"allow.individual.commit": "false"},
+            KEY_RANGES | GROUP | {"allowIndividualCommit": "false"},
             ConflictingOptionsError,
-            ["assign names parts of partitions", "allow.individual.commit"],
+            ["assign names parts of partitions", "allowIndividualCommit"],
             id="key ranges and whole partitions only",
         ),
         pytest.param(
@@ -296,9 +334,21 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
             id="the least of a batch above the most",
         ),
         pytest.param(
-            STREAM | {"session.timeout.ms": "3000", "heartbeat.interval.ms": "3000"},
+            STREAM | {"sessionTimeout": "7s", "kafka.session.timeout.ms": "6000"},
+            ConflictingOptionsError,
+            ["options sessionTimeout ('7s') and kafka.session.timeout.ms ('6000') differ"],
+            id="two different sessions",
+        ),
+        pytest.param(
+            STREAM | {"kafka.session.timeout.ms": "6s", "offsets.retention.minutes": "7d"},
             InvalidOptionError,
-            ["heartbeat.interval.ms = 3000", "session.timeout.ms", "1000"],
+            ["offsets.retention.minutes = '7d'", "a whole number from 1"],
+            id="a name of a KIP keeps its unit",
+        ),
+        pytest.param(
+            STREAM | {"sessionTimeout": "3000", "heartbeatInterval": "3000"},
+            InvalidOptionError,
+            ["heartbeatInterval = 3s", "sessionTimeout", "a third of that, 1s"],
             id="a heartbeat as long as the session",
         ),
         pytest.param(
@@ -331,7 +381,7 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
             id="two ways to ask for headers",
         ),
         pytest.param(
-            STREAM | {"columns": "key", "function": "os:getcwd", "function.schema": "a int"},
+            STREAM | {"columns": "key", "function": "os:getcwd", "functionSchema": "a int"},
             ConflictingOptionsError,
             ["columns and function", "gets every column"],
             id="columns of a function that makes its own",
@@ -343,7 +393,7 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
             id="acknowledgements without a group",
         ),
         pytest.param(
-            STREAM | {"columns": "acknowledgement", "function": "os:getcwd", "function.schema": "a int"},
+            STREAM | {"columns": "acknowledgement", "function": "os:getcwd", "functionSchema": "a int"},
             ConflictingOptionsError,
             ["columns and function"],
             id="acknowledgements of a function's rows",
@@ -354,10 +404,15 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
         pytest.param(STREAM | {"lanes": "1000000"}, InvalidOptionError, ["too large", "4096"], id="a million lanes"),
         pytest.param(STREAM | {"slots": "1025"}, InvalidOptionError, ["1024"], id="too many slots"),
         pytest.param(STREAM | {"capacity": "0"}, InvalidOptionError, ["too small"], id="no capacity"),
-        pytest.param(STREAM | {"session.timeout.ms": "999"}, InvalidOptionError, ["1000"], id="too short a session"),
-        pytest.param(STREAM | {"redis.max.outage": "25h"}, InvalidOptionError, ["86400000"], id="more than a day away"),
         pytest.param(
-            STREAM | {"on.state.loss": "latest"}, InvalidOptionError, ["fail or earliest"], id="latest after loss"
+            STREAM | {"sessionTimeout": "999"},
+            InvalidOptionError,
+            ["too short", "at least 1s, at most 30m"],
+            id="too short a session",
+        ),
+        pytest.param(STREAM | {"redisMaxOutage": "25h"}, InvalidOptionError, ["at most 1d"], id="more than a day away"),
+        pytest.param(
+            STREAM | {"onStateLoss": "latest"}, InvalidOptionError, ["fail or earliest"], id="latest after loss"
         ),
         pytest.param(STREAM | {"endingTimestamp": "5"}, InvalidOptionError, ["batch"], id="a stream that ends"),
     ],

@@ -12,7 +12,7 @@ OPTIONS = {
     "kafka.bootstrap.servers": "localhost:9092",
     "subscribe": "orders",
     "group": "orders-to-lake",
-    "redis.url": "redis://localhost:6379/0",
+    "redisUrl": "redis://localhost:6379/0",
 }
 
 

@@ -10,7 +10,7 @@ STREAM = {
     "kafka.bootstrap.servers": "broker:9092",
     "subscribe": "orders",
     "group": "g",
-    "redis.url": "redis://localhost:6379",
+    "redisUrl": "redis://localhost:6379",
 }
 
 
@@ -19,7 +19,7 @@ def stream(**more: str) -> SourceOptions:
 
 
 def test_a_member_without_order_shares_by_offsets_and_ends_no_task_early() -> None:
-    options = stream(ordering="NONE", gap_max_wait_ms="20000")
+    options = stream(ordering="NONE", session_timeout="20s")
     settings = group_settings(options, "g")
     assert (settings.ordering, settings.session_ms, settings.early_ends) == ("none", 20_000, False)
     assert settings.demanding  # policies that forbid shared partitions refuse it

@@ -77,7 +77,7 @@ def test_a_batch_beyond_the_bound_is_refused_by_name(kafka: Kafka) -> None:
         offsets(bounded)
     assert refused.value.what.startswith(f"{topic}-0: offsets 3-22: a record batch of ")
     assert refused.value.what.endswith("that holds more than 10485760")
-    assert refused.value.remedy.startswith("raise max.batch.uncompressed.bytes, or set failOnDataLoss=false")
+    assert refused.value.remedy.startswith("raise maxBatchUncompressedBytes, or set failOnDataLoss=false")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_record_too_large_to_be_held_is_refused_by_name(kafka: Kafka) -> None:
     with pytest.raises(BatchTooLargeError) as refused:
         offsets(little)
     assert refused.value.what.startswith(f"{topic}-0: offsets 4-4: a record of 178258")
-    assert refused.value.remedy.startswith("raise max.bytes.fetcher.filtering")
+    assert refused.value.remedy.startswith("raise fetchMemory")
     assert offsets(replace(little, most_unfiltered=32 * MIB)) == list(range(9))
 
 

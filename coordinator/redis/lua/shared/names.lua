@@ -4,7 +4,7 @@
 --   call  what each verb is told of its caller:
 --     now     ms, "" for Redis TIME        nonce, seq  of the caller's last reply ("" if none)
 --     founding  of the group that the caller knows ("" if it knows none)
---     session, longest, retention, grace   ms, options of the caller; `grace` is partition.growth.grace
+--     session, longest, retention, grace   ms, options of the caller; `grace` is partitionGrowthGrace
 --     member, incarnation                  of the caller ("" if it is no member)
 --     number                               of this call among the member's ordered calls ("" if it is not ordered)
 -- Uses no shared file

@@ -37,7 +37,7 @@ def audit(world: World) -> Iterator[Result]:
 
 def _fill(world: World, topic: str, folder: Path, per_batch: int) -> None:
     """Let a query of the group write the topic to the sink."""
-    options = {**reader(world, topic), "group": GROUP, "redis.url": world.redis.address}
+    options = {**reader(world, topic), "group": GROUP, "redisUrl": world.redis.address}
     rows = world.spark.readStream.format("coop-kafka").options(**options, maxOffsetsPerTrigger=per_batch).load()
     writer = rows.writeStream.foreachBatch(partial(_write, folder=str(folder)))
     query = writer.option("checkpointLocation", world.checkpoint()).trigger(availableNow=True).start()

@@ -28,9 +28,9 @@ WARM_S, AFTER_S = 20.0, 15.0
 POISONED = "key-3"
 _OPTIONS = {
     **map_keys(wait_and_pass, PASSED, concurrency=4),
-    "batch.time.budget": "2s",
-    "session.timeout.ms": str(1000 * SESSION_S),
-    "longest.batch.ms": str(1000 * LONGEST_S),
+    "batchTimeBudget": "2s",
+    "sessionTimeout": str(1000 * SESSION_S),
+    "longestBatch": str(1000 * LONGEST_S),
 }
 
 

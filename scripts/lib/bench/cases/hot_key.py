@@ -75,10 +75,10 @@ def hotkey_full(world: World) -> Iterator[Result]:
 
 def _course(world: World, rows: Rows, budget_s: float, load: float = LOAD) -> Course:
     world.widen(SLOTS)
-    options = {"slots": str(SLOTS), "batch.time.budget": f"{budget_s:g}s"}
+    options = {"slots": str(SLOTS), "batchTimeBudget": f"{budget_s:g}s"}
     full, topic = world.kafka.create_topic("full"), world.kafka.create_topic("hot")
     backlog(world.broker.address, full, keys(KEYS, WORK_US), 250_000)
-    measured = {**options, "batch.time.budget": f"{INSIDE_S:g}s", "startingOffsets": "earliest"}
+    measured = {**options, "batchTimeBudget": f"{INSIDE_S:g}s", "startingOffsets": "earliest"}
     most = settled(world, rows(world, full, **measured), batches=5)
     per_second = load * most
     feed = Feed(world.broker.address, topic, keys(KEYS, WORK_US), per_second)

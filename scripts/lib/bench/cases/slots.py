@@ -57,7 +57,7 @@ def _scaling(world: World, name: str, rows: Rows, slots: tuple[int, ...]) -> Ite
 
 
 def _options(slots: int, budget: str) -> dict[str, str]:
-    return {"slots": str(slots), "batch.time.budget": budget, "startingOffsets": "earliest"}
+    return {"slots": str(slots), "batchTimeBudget": budget, "startingOffsets": "earliest"}
 
 
 def settled(world: World, rows: DataFrame, batches: int = BATCHES) -> float:

@@ -134,7 +134,7 @@ def _fleet(world: World, way: str) -> Iterator[Fleet]:
     group = f"{way}-{uuid4().hex[:8]}"
     folder = world.folder / group
     folder.mkdir()
-    options = {"session.timeout.ms": str(int(1000 * SESSION_S)), **(_STANDING_BY if way == "standby" else {})}
+    options = {"sessionTimeout": str(int(1000 * SESSION_S)), **(_STANDING_BY if way == "standby" else {})}
     fleet = Fleet(world.kafka, world.redis.address, group, folder, feeding=_FEEDING, options=options)
     try:
         yield fleet

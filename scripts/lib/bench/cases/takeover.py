@@ -38,7 +38,7 @@ def p17(world: World) -> Iterator[Result]:
     ):
         session_s, budget_s = seconds
         for way, (end, hands_over_s) in WAYS.items():
-            options = {"batch.time.budget": f"{budget_s}s", "session.timeout.ms": str(1000 * session_s), **of_work}
+            options = {"batchTimeBudget": f"{budget_s}s", "sessionTimeout": str(1000 * session_s), **of_work}
             took, unread = _caught_up(world, options, end)
             waits_s = session_s if hands_over_s is None else hands_over_s
             work_s = waits_s + unread * MS / 1000 / SLOTS

@@ -63,7 +63,7 @@ def _lanes(world: World) -> Iterator[Result]:
     for count in LANES:
         cpu = first if count == 1 else _cpu_of_lanes(world, count)
         yield _of_lanes(f"lanes {count}", f"{count} lanes of one partition", cpu, first, 2.0 if count == 8 else None)
-    apart = _cpu_of_lanes(world, 8, **{"max.bytes.key.range.cache": "0"})
+    apart = _cpu_of_lanes(world, 8, sharedCache="0")
     yield _of_lanes("lanes 8 apart", "8 lanes, each of which fetches for itself", apart, first, None)
 
 

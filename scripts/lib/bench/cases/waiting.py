@@ -1,4 +1,4 @@
-"""Work that waits, each key in order: `function.concurrency` beside parallel-consumer, a Java library.
+"""Work that waits, each key in order: `functionConcurrency` beside parallel-consumer, a Java library.
 
 `java` compiles its Java program at the start, which needs a JDK; a JRE is not enough.
 """

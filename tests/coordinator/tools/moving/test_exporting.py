@@ -22,7 +22,7 @@ def test_plain_consumers_begin_at_the_stable_offsets(
 ) -> None:
     topic, plain = kafka.create_topic("back"), f"{group}-plain"
     kafka.produce(topic, keyed(20))
-    options = {"kafka.bootstrap.servers": kafka.bootstrap, "redis.url": redis_url, "group": group, "subscribe": topic}
+    options = {"kafka.bootstrap.servers": kafka.bootstrap, "redisUrl": redis_url, "group": group, "subscribe": topic}
     stream = Stream(spark, options | {"startingOffsets": "earliest"}, tmp_path / "checkpoint")
     stream.run()
     eventually(lambda: state(stream).leases_ms == {}, "the query has left, for whose reader Spark does not wait")

@@ -32,7 +32,7 @@ def place(kafka: Kafka, redis_url: str) -> tuple[str, ...]:
 
 
 def stream(spark: SparkSession, kafka: Kafka, redis_url: str, topic: str, group: str, folder: Path) -> Stream:
-    options = {"kafka.bootstrap.servers": kafka.bootstrap, "redis.url": redis_url, "group": group, "subscribe": topic}
+    options = {"kafka.bootstrap.servers": kafka.bootstrap, "redisUrl": redis_url, "group": group, "subscribe": topic}
     return Stream(spark, options, folder / "checkpoint")
 
 

@@ -222,7 +222,7 @@ def test_every_hash_is_in_the_one_lane_that_has_its_position_and_its_owner(
 
 KEPT = "key order across it is kept"
 NOT_ALL = "not a multiple, so keys that moved between older partitions may be out of order"
-NO_GRACE = "partition.growth.grace is 0, so key order across it is not kept"
+NO_GRACE = "partitionGrowthGrace is 0, so key order across it is not kept"
 
 
 @pytest.mark.parametrize(
