@@ -45,6 +45,7 @@ class Policy:
     unknown: bool = False  # after a loss of state: all that could be forbidden counts as forbidden
     cluster: "Policy | None" = None  # of the whole cluster, as the group knows them; the stricter of both holds
     version: str = ""  # of the cluster's policies
+    ordered: bool = False  # whether the group has ordering=partition, which is stricter than any policy
 
     def may_share(self, topic: str) -> bool:
         """Whether partitions of this topic may be shared between members."""
@@ -53,7 +54,7 @@ class Policy:
 
     def in_order(self, topic: str) -> bool:
         """Whether each application reads partitions of this topic in the log's order (rule: partition-order)."""
-        own = self.unknown or topic in self.refused_topics
+        own = self.unknown or self.ordered or topic in self.refused_topics
         return own or (self.cluster is not None and self.cluster.in_order(topic))
 
     @property

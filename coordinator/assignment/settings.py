@@ -15,7 +15,7 @@ from coordinator.values.record_filter import EVERYTHING, RecordFilter
 LONGEST_DELAY_MS = DAY_MS
 """The longest delay of a failing key that any error policy allows."""
 
-Ordering = Literal["key", "none"]
+Ordering = Literal["key", "partition", "none"]
 StateLoss = Literal["fail", "earliest"]
 Policies = Literal["optional", "required"]
 Takes = Literal["records", "keys", "batches"]

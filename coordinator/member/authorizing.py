@@ -11,7 +11,7 @@ from coordinator.member.decision import Call, Decision, Return, Seen
 from coordinator.member.inbox import Reach
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import recreated
-from coordinator.member.obeying import in_order
+from coordinator.member.obeying import in_order, obeyed
 from coordinator.member.requests import Authorize, LogLine, Pack, ReadPolicy, ReadProgress, ReadReach
 from coordinator.member.state import State
 from coordinator.progress import data_loss
@@ -70,7 +70,7 @@ def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
     refuse_other_filter(part, call)
     policy = state.owning.policy
     if not state.owning.looked_at_ms and batch.replayed and batch.end.by_key:
-        policy = seen.of(ReadPolicy())
+        policy = obeyed(seen.of(ReadPolicy()), call)
     tasks = seen.of(Pack(batch.end, part, apart=frozenset(batch.trials), in_order=in_order(state, policy)))
     began_ms = seen.now_ms if batch.began_ms is None else batch.began_ms
     return Decision(replace(state, batch=replace(batch, began_ms=began_ms)), warnings, Return(tasks))

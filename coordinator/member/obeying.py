@@ -80,6 +80,11 @@ def _pinned_parts(call: Call) -> set[str]:
     return {tp.topic for tp, hashes in call.setup.pinned.items() if union(hashes) != (WHOLE,)}
 
 
+def obeyed(policy: Policy, call: Call) -> Policy:
+    """The policies of the group, and those that its ordering implies (rule: one-ordering)."""
+    return replace(policy, ordered=call.setup.settings.ordering == "partition")
+
+
 def in_order(state: State, policy: Policy) -> frozenset[str]:
     """The topics that this member reads in partition order."""
     return frozenset(t for t in state.log.topics if policy.in_order(t))

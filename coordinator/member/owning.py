@@ -74,7 +74,7 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
     if decision := obeying.rejected(state, look, call):
         return decision
     state = _catch_up(state, look.mine, seen, call)
-    state = _with_look(state, look, seen)
+    state = _with_look(state, look, seen, call)
     wanted = {tp: look.mine[tp] for tp in look.mine.keys() & _with_positions(state)}
     as_of, owning = (state.life.nonce, look.generation), state.owning
     if not owning.stale and owning.as_of == as_of and owning.ranges == wanted:
@@ -130,13 +130,14 @@ def _catch_up(state: State, mine: Ranges, seen: Seen, call: Call) -> State:
     return replace(state, owning=replace(state.owning, asked_for=missing))
 
 
-def _with_look(state: State, look: Look, seen: Seen) -> State:
+def _with_look(state: State, look: Look, seen: Seen, call: Call) -> State:
     """The growths of the group. Growths that this process knows and Redis has lost are recorded again."""
     fields = {g.field for g in look.growths}
     if lost := tuple(g for g in state.owning.growths if g.field not in fields):
         seen.done(RecordGrowths(lost))
     growths = look.growths + lost
-    owning = replace(state.owning, targets=look.targets, growths=growths, policy=look.policy)
+    policy = obeying.obeyed(look.policy, call)
+    owning = replace(state.owning, targets=look.targets, growths=growths, policy=policy)
     owning = replace(owning, looked_at_ms=look.now_ms, topics_at_ms=topics_at_ms(state.log, look.now_ms, seen))
     return replace(state, owning=owning)
 

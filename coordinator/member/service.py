@@ -182,7 +182,7 @@ class Service(Query):
         if self.state.life.nonce and not isinstance(self.state.life.verdict, verdicts.Fenced):
             self._try(self._renew)
         work = heartbeat.unreported_work(self._pulse, self.state, self._inbox.under_way(self._clock.now_ms()))
-        if work and self.setup.settings.ordering == "key":
+        if work and self.setup.settings.ordering != "none":
             reported = self._try(lambda: self._turns.once(ReportWorking(work[0])))
             self._pulse = replace(self._pulse, working=work if reported else heartbeat.NOT_KNOWN)
         all_ended, now_ms = self._inbox.all_ended, self._clock.now_ms()

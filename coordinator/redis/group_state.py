@@ -18,7 +18,7 @@ from coordinator.values.subscription import TopicPartition
 SCHEMA = "1"
 """The schema number of the state in Redis; `lua/shared/prelude.lua` has it too (rule: schema-number)."""
 
-ORDERINGS = ("key", "none")
+ORDERINGS = ("key", "partition", "none")
 """In `meta`: the ordering of a group; without the field it is `key`."""
 
 LONGEST_BATCH = "longest.batch.ms"

@@ -55,10 +55,10 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
     policy = options.function_on_error
     return GroupSettings(
         group,
-        sharing=options.sharing is not False,
+        sharing=options.sharing is not False and options.ordering != "partition",
         demanding=options.sharing is True or options.ordering == "none",
         filter=options.filter,
-        early_ends=options.batch_budget_ms > 0 and not options.unread_batches and options.ordering == "key",
+        early_ends=options.batch_budget_ms > 0 and not options.unread_batches and options.ordering != "none",
         assignors=(Joined(options.copartition),) if options.copartition else registry.assignors(options.assignor),
         listener=listener(options.listener) if options.listener else OwnershipListener(),
         on_error=policy is not None,

@@ -21,6 +21,9 @@ _OF_KEY_RANGES = (
 )  # fmt: skip
 """Options of key ranges, lanes and individual commits: a group without order has none of them."""
 
+_OF_PARTS = ("sharing", "lanes", "min_partitions", "max_records_per_partition")
+"""Options that cut partitions: a group in partition order reads them whole."""
+
 _REMEDIES_OF_STANDBY = {
     "assign names key ranges": "remove standby: a second query with the same key ranges in assign is a spare already",
     "ordering=none is set": "remove standby: after the lease of a lost member, the other members read its slices",
@@ -151,17 +154,26 @@ def refuse_run_of_standby(trigger: str) -> None:
 
 def check_ordering(options: SourceOptions) -> None:
     """Refuse options of a stream that do not fit its ordering."""
-    if options.ordering != "none":
+    ordering = options.ordering
+    if ordering == "key":
         return
     if options.group is None:
         raise ConflictingOptionsError(
-            "ordering=none is set, but a stream without a group shares its records with no other member",
+            f"ordering={ordering} is set, but a stream without a group shares its records with no other member",
             "remove ordering, or add the options group and redisUrl",
         )
-    for name in options.names_given(_OF_KEY_RANGES):
+    fields, why = {
+        "none": (_OF_KEY_RANGES, "members without order own no key ranges"),
+        "partition": (_OF_PARTS, "in partition order each partition is read whole, by one task"),
+    }[ordering]
+    for name in options.names_given(fields):
         raise ConflictingOptionsError(
-            f"ordering=none and {name} are both set, but members without order own no key ranges",
-            f"remove {name}, or set ordering=key",
+            f"ordering={ordering} and {name} are both set, but {why}", f"remove {name}, or set ordering=key"
+        )
+    if ordering == "partition" and options.function and options.per_key:
+        raise ConflictingOptionsError(
+            "ordering=partition is set, but the function is called key by key",
+            "pass it to map_batches, or set ordering=key",
         )
     _check_no_ranges(options)
 
@@ -169,12 +181,13 @@ def check_ordering(options: SourceOptions) -> None:
 def _check_no_ranges(options: SourceOptions) -> None:
     if options.pinned:
         raise ConflictingOptionsError(
-            "ordering=none is set, but the option assign names key ranges, and members without order own none",
+            f"ordering={options.ordering} is set, but the option assign names key ranges, which only members with "
+            "ordering=key own",
             "remove the key ranges of the option assign, or set ordering=key",
         )
     if ACKNOWLEDGEMENT in options.columns:
         raise ConflictingOptionsError(
-            f"ordering=none is set, but columns names {ACKNOWLEDGEMENT}, and no record of such a group can be "
-            "acknowledged by itself",
+            f"ordering={options.ordering} is set, but columns names {ACKNOWLEDGEMENT}, and no record of such a "
+            "group can be acknowledged by itself",
             f"remove {ACKNOWLEDGEMENT} from columns, or set ordering=key",
         )

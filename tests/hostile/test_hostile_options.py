@@ -593,12 +593,12 @@ JOINS = [
     ),
 ]
 
-NONE = {"ordering": "none"}
+NONE, WHOLE = {"ordering": "none"}, {"ordering": "partition"}
 
 ORDERINGS = [
-    bad("an ordering that nobody knows", "ordering", "random", "random", "key or none"),
-    bad("no ordering", "ordering", "", "ordering", "key or none"),
-    bad("an ordering of a megabyte", "ordering", "k" * 10**6, "(1000000 characters)", "key or none"),
+    bad("an ordering that nobody knows", "ordering", "random", "random", "key, partition or none"),
+    bad("no ordering", "ordering", "", "ordering", "key, partition or none"),
+    bad("an ordering of a megabyte", "ordering", "k" * 10**6, "(1000000 characters)", "key, partition or none"),
     *(
         Row(
             f"no order, and {name}",
@@ -634,6 +634,36 @@ ORDERINGS = [
         "columns names acknowledgement",
         "remove acknowledgement",
     ),
+    *(
+        Row(
+            f"partition order, and {name}",
+            WHOLE | {name: value},
+            CONFLICT,
+            f"ordering=partition and {name} are",
+            f"remove {name}",
+        )
+        for name, value in {
+            "allowIndividualCommit": "true",
+            "lanes": "8",
+            "minPartitions": "8",
+            "maxRecordsPerPartition": "8",
+        }.items()
+    ),
+    Row(
+        "partition order, and a function of keys",
+        WHOLE | {"function": "operator:eq", "functionSchema": "key binary", "functionTakes": "keys"},
+        CONFLICT,
+        "called key by key",
+        "map_batches",
+    ),
+    Row(
+        "partition order, and acknowledgements",
+        WHOLE | {"columns": "value,acknowledgement"},
+        CONFLICT,
+        "columns names acknowledgement",
+        "remove acknowledgement",
+    ),
+    Row("partition order, and no group", WHOLE, CONFLICT, "without a group shares", "remove ordering", STANDALONE),
     Row("no order, and no group", NONE, CONFLICT, "without a group shares", "remove ordering", STANDALONE),
 ]
 

@@ -106,7 +106,7 @@ class Group:
             session_ms = session_ms or self.session_ms
             settings = GroupSettings(self.name, capacity=2, session_ms=session_ms, fail_on_data_loss=fail_on_data_loss)
         store = store_of(ScriptCalls.of(self.client, settings))
-        made = Service if settings.ordering == "key" else Cooperative
+        made = Cooperative if settings.ordering == "none" else Service
         return made(
             replace(settings, watch=check),
             subscription,

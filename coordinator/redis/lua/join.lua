@@ -7,7 +7,7 @@
 -- A.alone_as: names that may have one live member: application and query (rule: one-member-per-application),
 -- A.targets: "topic partition offset;..." targets of AvailableNow ("" if none),
 -- A.pinned: JSON of its pinned ranges ("" if it is assigned ranges), A.filter: text of its record filter ("" if none),
--- A.ordering: key or none, A.next_nonce: the nonce of a group that changes its ordering (rule: one-ordering),
+-- A.ordering: key, partition or none, A.next_nonce: the nonce of a group that changes its ordering (rule: one-ordering),
 -- A.role: of a standby: standby or working, "" of any other member (rule: standby-takes-over),
 -- A.joined_at: of this life's first join ("" if never), A.shown: field, value, ... of the member's hash
 -- Reply joined_at, targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
@@ -123,8 +123,13 @@ if pins ~= '' then
   redis.call('HINCRBY', META, 'generation', 1)
 end
 if reordered then
-  redis.call('HSET', META, 'ordering', A.ordering, 'nonce', A.next_nonce, 'epochs', '0')
-  event(K.events, 'ordering', 'ordering is ' .. A.ordering .. ' from now on; every lane epoch is void')
+  redis.call('HSET', META, 'ordering', A.ordering)
+  local void = ''
+  if ordering == 'none' or A.ordering == 'none' then  -- slices of offsets and ranges of hashes do not mean the same
+    redis.call('HSET', META, 'nonce', A.next_nonce, 'epochs', '0')
+    void = '; every lane epoch is void'
+  end
+  event(K.events, 'ordering', 'ordering is ' .. A.ordering .. ' from now on' .. void)
 end
 if gone or refiltered or reordered then grant_no_grace() end
 grant_grace(K.leases)  -- before it counts who is there

@@ -114,7 +114,7 @@ class GroupView:
     members: tuple[MemberView, ...]
     partitions: tuple[PartitionView, ...]
     growths: tuple[GrowthView, ...] = ()
-    ordering: Annotated[str, Means("`key` or `none`.")] = "key"
+    ordering: Annotated[str, Means("`key`, `partition` or `none`.")] = "key"
     unread: Annotated[tuple[str, ...], Means("Ranges that no working member of a pinned group names.")] = ()
 
 

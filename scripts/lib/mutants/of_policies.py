@@ -123,6 +123,11 @@ FAULTS = (
         ("tests/coordinator/member/test_policy_rights.py", "tests/coordinator/member/test_obeying.py"),
     ),
     Fault(
+        "ordering=partition cuts partitions into lanes",
+        (Edit(_OBEYING, 'ordered=call.setup.settings.ordering == "partition"', "ordered=False"),),
+        ("tests/coordinator/member/test_policy_switches.py",),
+    ),
+    Fault(
         "the missing right is written at each read",
         (Edit(_OBEYING, "if missing and found != before.found:", "if missing:"),),
         ("tests/coordinator/member/test_obeying.py",),

@@ -153,9 +153,10 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "lost. Not for a batch, nor with AvailableNow, key ranges in `assign`, `copartition`, `redundancy` or "
             "`ordering=none`. See docs/redundancy.md."),
         "ordering": Meaning(_STREAM,
-            "What the group keeps in order. key: the records of each key. none: nothing; members then share partitions "
-            "by offsets, and a slow key holds up no lane. All members need the same value. An empty group takes over "
-            "the value of the next member. See docs/without-order.md."),
+            "What the group keeps in order. key: the records of each key. partition: the records of each partition, "
+            "which one task then reads whole. none: nothing; members then share partitions by offsets, and a slow key "
+            "delays no lane. All members need the same value. An empty group takes the value of the next member. See "
+            "[order and delivery](order-and-delivery.md)."),
         "policies": Meaning(_STREAM,
             "`required`: if the Kafka user may not read the topic `coop-kafka-policies`, and Redis has no copy of it,"
             " nothing is shared. `optional`: what Redis has holds. See [policies.md](policies.md)."),

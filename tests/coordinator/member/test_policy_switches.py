@@ -132,6 +132,23 @@ def test_partition_order_is_one_lane_from_the_switch_on(members: Group, tp: Topi
     assert len(members.state.segments[tp]) == 1, "the ranges have met"
 
 
+def test_a_group_in_partition_order_is_one_task_for_each_partition_without_any_policy(members: Group) -> None:
+    """Rule: one-ordering. Members share partitions, not parts of them, also after a loss of Redis."""
+    topic = members.kafka.create_topic("orders", partitions=2)
+    both = [application(members, Topics((topic,)), ordering="partition", sharing=False) for _ in range(2)]
+    take_turns(both, lambda: {len(o) for o in owners(members.state).values()} == {1}, "one owner each")
+    members.kafka.produce(topic, keyed(200))
+    take_turns(both, lambda: sum(members.state.stable.values()) == 200, "everything is done")
+    assert len({m for o in owners(members.state).values() for m in o}) == 2
+    assert {s.hashes for each in both for s in each.read} == {WHOLE}, "no lane is a part of a partition"
+    members.lose_everything()
+    members.kafka.produce(topic, keyed(50))
+    both[0].step()  # it recovers the group
+    take_turns(both, lambda: sum(members.state.stable.values()) == 250, "it goes on after the loss")
+    assert {s.hashes for each in both for s in each.read} == {WHOLE}
+    assert members.state.meta["ordering"] == "partition"
+
+
 @pytest.mark.parametrize("policy", [GROUP, f"{TOPIC}:{{}}"])
 def test_redis_is_emptied_while_sharing_is_forbidden__nothing_is_shared(
     members: Group, tp: TopicPartition, policy: str

@@ -47,6 +47,7 @@ def test_a_group_changes_its_ordering_only_without_other_members(world: World) -
         pytest.param("none", "b", verdicts.OtherFilter, "a", id="both differ: the filter comes first"),
         pytest.param("key", "b", verdicts.OtherFilter, "a", id="the filter differs"),
         pytest.param("none", "a", verdicts.OtherOrdering, "key", id="the ordering differs"),
+        pytest.param("partition", "a", verdicts.OtherOrdering, "key", id="partitions instead of keys"),
     ],
 )
 def test_another_filter_or_ordering_is_refused_and_changes_nothing(

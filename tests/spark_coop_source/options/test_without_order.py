@@ -1,4 +1,4 @@
-"""The rules between `ordering=none` and other options; the rows that are refused are in tests/hostile."""
+"""The rules between `ordering` and other options; the rows that are refused are in tests/hostile."""
 
 import pytest
 
@@ -24,6 +24,16 @@ def test_a_member_without_order_shares_by_offsets_and_ends_no_task_early() -> No
     assert (settings.ordering, settings.session_ms, settings.early_ends) == ("none", 20_000, False)
     assert settings.demanding  # policies that forbid shared partitions refuse it
     assert cutting(options).by_offset
+
+
+def test_a_member_in_partition_order_shares_no_partition() -> None:
+    settings = group_settings(stream(ordering="partition"), "g")
+    assert (settings.ordering, settings.sharing, settings.demanding, settings.early_ends) == (
+        "partition",
+        False,
+        False,
+        True,
+    )
 
 
 def test_order_by_key_is_the_default() -> None:

@@ -43,11 +43,13 @@ local function check_kinds(every)  -- READ_FIRST too if `every`
   end
 end
 
+local ORDERINGS = { key = true, partition = true, none = true }
+
 local function check_meta()
   local nonce, founding, ordering = unpack(redis.call('HMGET', META, 'nonce', 'founding', 'ordering'))
   check(string.match(nonce or '', '^%x+$'), 'nonce of ' .. META)
   check(string.match(founding or '', '^%x+$'), 'founding of ' .. META)
-  check(not ordering or ordering == 'key' or ordering == 'none', 'ordering of ' .. META)
+  check(ORDERINGS[ordering or 'key'], 'ordering of ' .. META)
   for i, value in ipairs(redis.call('HMGET', META, unpack(NUMBERS))) do
     local optional = i > 3  -- `create_positions` writes only the first three
     check((not value and optional) or (value and #value < 19 and number(value)), NUMBERS[i] .. ' of ' .. META)
