@@ -14,7 +14,7 @@ class UnknownGroupError(GroupError):
 
     name = "UNKNOWN_GROUP"
     usual_remedy = (
-        "look at the names with coop-kafka groups list, and at the database number of the Redis url;"
+        "look at the names with coop-kafka list, and at the database number of the Redis url;"
         " a new query creates its group when it first reads"
     )
 
@@ -23,7 +23,7 @@ class UnknownStrikeError(GroupError):
     """The group has no strike and no parked key in that place."""
 
     name = "UNKNOWN_STRIKE"
-    usual_remedy = "look at strikes with coop-kafka parked GROUP, at keys with coop-kafka failing GROUP"
+    usual_remedy = "look at what is stuck with coop-kafka stuck GROUP"
 
 
 class GroupExistsError(GroupError):

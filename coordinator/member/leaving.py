@@ -29,16 +29,16 @@ def warn_of_parked(state: State, seen: Seen, call: Call) -> Decision:
     """Warn that a run ends without the records of parked keys and lanes."""
     keys = [(r.tp, r.offset) for r in state.failing.records if r.parked]
     lanes = [(s.tp, s.offset) for s in state.strikes.strikes if s.parked]
-    kinds = ("keys", "one of ", "failing", keys), ("lanes", "", "parked", lanes)
+    kinds = ("keys", "one of ", keys), ("lanes", "", lanes)
     group = call.setup.settings.group
     return Decision(
         state,
         tuple(
             LogLine(
                 f"group {group}: parked {what} stay unread: {len(parked)}, of them {of}{parked[0][0]} at offset "
-                f"{parked[0][1]}; `coop-kafka {shows} {group}` shows them, `coop-kafka release` lets them be read"
+                f"{parked[0][1]}; `coop-kafka stuck {group}` shows them, `coop-kafka release` lets them be read"
             )
-            for what, of, shows, parked in kinds
+            for what, of, parked in kinds
             if parked
         ),
     )

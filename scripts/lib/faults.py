@@ -134,7 +134,7 @@ def _kill_all(scene: Scene) -> None:
 _WAITS = r"no leader answers for .*their records wait"
 _AGAIN = OnError(1_000, "1s", "5s", then="park")
 FAULTS = (
-    Fault("stuck key", "coop-kafka failing GROUP", r"deferred .*ValueError", "fails", _AGAIN),
+    Fault("stuck key", "coop-kafka stuck GROUP", r"deferred .*ValueError", "fails", _AGAIN),
     Fault("slow key", "coop-kafka top GROUP --once", r" ([0-9a-f]{16})-\1 .* 2\d\d(?:\.\d+)? ", "slow"),
     Fault("hung driver", "coop-kafka describe GROUP", r" hung ", "hangs", options={"longestBatch": "3000"}),
     Fault("dead driver", "coop-kafka describe GROUP", r" ended ", happens=_kill),
@@ -152,10 +152,8 @@ FAULTS = (
         {"maxDeferredKeys": "1"},
     ),
     Fault("gated partition", "coop-kafka describe GROUP", r"older partitions", "fails", _AGAIN, happens=_grow),
-    Fault("lagging partition", "coop-kafka groups list", r" \d{5} ", "slow", happens=_backlog),
-    Fault(
-        "parked record", "coop-kafka failing GROUP", r"parked .*ValueError", "fails", OnError(2, "100ms", then="park")
-    ),
+    Fault("lagging partition", "coop-kafka list", r" \d{5} ", "slow", happens=_backlog),
+    Fault("parked record", "coop-kafka stuck GROUP", r"parked .*ValueError", "fails", OnError(2, "100ms", then="park")),
 )
 
 

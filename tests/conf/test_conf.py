@@ -130,8 +130,8 @@ def test_queries_and_the_command_line_work_under_the_acl(
         assert code == 0, err
         return out
 
-    assert group in ran(QUERY, "groups", "list")
-    for verb in ("describe", "gaps", "events", "parked", "policy"):
+    assert group in ran(QUERY, "list")
+    for verb in ("describe", "gaps", "events", "stuck", "policy"):
         ran(QUERY, verb)
     ran(QUERY, "owner", topic, "key-1")
     ran(QUERY, "top", "--once")

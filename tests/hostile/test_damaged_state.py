@@ -193,8 +193,8 @@ FIELDS = [
     pytest.param("member", "capacity", "lots", id="a member whose capacity is no number"),
     pytest.param("member", "capacity", "0", id="a member without capacity"),
     pytest.param("member", "slow_percent", "half", id="a member whose slow slots are no number"),
-    pytest.param("member", "longestBatch", "soon", id="a member whose longest batch is no number"),
-    pytest.param("member", "batchTimeBudget", "soon", id="a member whose budget is no number"),
+    pytest.param("member", "longest.batch.ms", "soon", id="a member whose longest batch is no number"),
+    pytest.param("member", "batch.time.budget", "soon", id="a member whose budget is no number"),
 ]
 KINDS = ["meta", "leases", "batches", "leaving", "events", "topics", "segments", "owners", "ics", "stable", "policy"]
 KINDS += ["growth", "assignment", "member", "strikes"]

@@ -131,7 +131,7 @@ USAGE = {
     "no group": (("describe", *AT), 2, "WRONG_USAGE", "GROUP", "coop-kafka describe --help"),
     "a group without a name": (("describe", "", *AT), 2, "WRONG_USAGE", "name of the group is empty", "--help"),
     "a group name that is not UTF-8": (("gaps", "g\udcff", *AT), 2, "INVALID_OPTION", "not UTF-8", "write it in UTF-8"),
-    "a group name that breaks a line": (("gaps", "a\nb", *AT), 1, "UNKNOWN_GROUP", r"'a\nb'", "groups list"),
+    "a group name that breaks a line": (("gaps", "a\nb", *AT), 1, "UNKNOWN_GROUP", r"'a\nb'", "coop-kafka list"),
     "more events than Redis can count": (
         ("events", "GROUP", *AT, "--last", "100000000000000000000"), 2, "WRONG_USAGE", "--last", "events --help"),
     "fewer events than none": (("events", "GROUP", *AT, "--last", "-1"), 2, "WRONG_USAGE", "--last", "events --help"),
@@ -143,22 +143,23 @@ USAGE = {
     "a key of half a byte": (
         ("owner", "GROUP", "t", "abc", "--hex", *AT), 2, "INVALID_OPTION", "'abc' is not in hex digits", "6f7264"),
     "a range that is none": (
-        ("release", "GROUP", "orders", "0", "junk", "--reason", "x", *AT), 2, "WRONG_USAGE",
+        ("release", "GROUP", "orders:0", "junk", "--reason", "x", *AT), 2, "WRONG_USAGE",
         "'junk' is not a hash range",
         "release --help"),
     "a range that is inverted": (
-        ("release", "GROUP", "orders", "0", f"{'7' * 16}-{'0' * 16}", "--reason", "x", *AT), 2, "WRONG_USAGE",
+        ("release", "GROUP", "orders:0", f"{'7' * 16}-{'0' * 16}", "--reason", "x", *AT), 2, "WRONG_USAGE",
         "not a hash range",
         "release --help"),
     "an empty range, which is not the same as all": (
-        ("release", "GROUP", "orders", "0", "", "--reason", "x", *AT), 2, "WRONG_USAGE", "is not a hash range",
+        ("release", "GROUP", "orders:0", "", "--reason", "x", *AT), 2, "WRONG_USAGE", "is not a hash range",
         "release --help"),
     "a partition below zero": (
-        ("release", "GROUP", "orders", "--reason", "x", *AT, "--", "-1"), 2, "WRONG_USAGE", "PARTITION",
+        ("release", "GROUP", "orders:-1", "--reason", "x", *AT), 2, "WRONG_USAGE", "is not TOPIC:PARTITION",
         "release --help"),
     "a topic without a partition": (
-        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "pass both TOPIC", "release --help"),
-    "no reason": (("release", "GROUP", "--reason", "\t", *AT), 2, "WRONG_USAGE", "is empty", "release --help"),
+        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "is not TOPIC:PARTITION",
+        "release --help"),
+    "no reason": (("release", "GROUP", "--all", "--reason", "\t", *AT), 2, "WRONG_USAGE", "is empty", "release --help"),
     "a policy that there is not": (
         ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "policy 'x' does", "individual.commit"),
     "a policy of a topic that would colour the terminal": (
@@ -223,7 +224,7 @@ USAGE = {
         ("redrive", "GROUP", *BOTH, "--from", "dead"), 2, "WRONG_USAGE", "--topic", "redrive --help"),
     "a redrive of a group that there is not": (
         ("redrive", "GROUP", *BOTH, "--topic", "orders", "--from", "dead", "--execute"), 1, "UNKNOWN_GROUP",
-        "no group 'nosuch'", "groups list"),
+        "no group 'nosuch'", "coop-kafka list"),
     "a redrive of a key of half a byte": (
         ("redrive", "GROUP", *BOTH, "--topic", "orders", "--key", "abc", "--hex"), 2, "INVALID_OPTION",
         "'abc' is not in hex digits", "6f7264"),
@@ -233,7 +234,7 @@ USAGE = {
         "INVALID_OPTION", "property ssl.truststore.location", "set ssl.truststore.type=PEM"),
     "an audit of a group that there is not": (
         ("audit", "GROUP", *BOTH, "--topic", "orders", "--sink", "parquet:/nowhere"), 1, "UNKNOWN_GROUP",
-        "no group 'nosuch'", "groups list"),
+        "no group 'nosuch'", "coop-kafka list"),
     "an audit of a sink with a secret and without a format": (
         ("audit", "GROUP", *BOTH, "--topic", "orders", "--sink", "s3://key:secret@bucket/x"), 2, "INVALID_OPTION",
         "--sink 's3://bucket/x' is not parquet:PATH", "pass the folder"),
@@ -241,7 +242,7 @@ USAGE = {
         ("audit", "GROUP", *BOTH, "--topic", "a b", "--sink", "parquet:/nowhere"), 2, "INVALID_OPTION",
         "--topic 'a b' is not TOPIC", "topic:0,1"),
     "a delete of nothing": (
-        ("delete", "GROUP", *BOTH, "--execute"), 1, "UNKNOWN_GROUP", "neither Redis nor Kafka has", "groups list"),
+        ("delete", "GROUP", *BOTH, "--execute"), 1, "UNKNOWN_GROUP", "neither Redis nor Kafka has", "coop-kafka list"),
     "a database that the server has not": (
         ("describe", "GROUP", "--redis", "SERVER/99"), 1, "REDIS_CONFIGURATION", "no database of that number",
         "name another one in --redis"),
@@ -306,9 +307,9 @@ def test_a_group_that_is_called_as_an_option_keeps_its_name(run: Run, redis_url:
 
 
 def test_a_strike_that_there_is_not_is_not_found(run: Run, redis_url: str, known: str) -> None:
-    code, out, err = run("release", known, "orders", "9", "--reason", "x", "--redis", redis_url)
+    code, out, err = run("release", known, "orders:9", "--reason", "x", "--redis", redis_url)
     assert (code, out) == (1, "")
-    check_line(err, "UNKNOWN_STRIKE", "no strike and no parked key in orders-9", "coop-kafka parked")
+    check_line(err, "UNKNOWN_STRIKE", "no strike and no parked key in orders-9", "coop-kafka stuck")
 
 
 LOOKS = {
@@ -316,14 +317,14 @@ LOOKS = {
     "gaps": ("gaps", "GROUP"),
     "events": ("events", "GROUP"),
     "top": ("top", "GROUP", "--once"),
-    "parked": ("parked", "GROUP"),
+    "stuck": ("stuck", "GROUP"),
     "the owner of a key": ("owner", "GROUP", f"orders{NASTY[:-1]}", f"key{NASTY}", "--partition", "0"),
-    "the list of groups": ("groups", "list"),
+    "the list of groups": ("list",),
 }
 
 
 def others(err: str, arguments: tuple[str, ...]) -> str:
-    """The lines of stderr, without those of `groups list` about groups that other tests have damaged."""
+    """The lines of stderr, without those of `list` about groups that other tests have damaged."""
     assert all(line.isprintable() for line in err.split("\n"))
     damaged = "warning: group " if arguments == LOOKS["the list of groups"] else "\0"
     return "".join(line for line in err.splitlines() if not line.startswith(damaged))
@@ -355,7 +356,7 @@ def test_json_holds_each_name_as_it_is_in_escapes_of_json(
 ERRORS = {
     "a topic that is not read": (("owner", "GROUP", "returns", "k", *AT), "UNKNOWN_TOPIC_OR_PARTITION"),
     "a group that is at work": (("delete", "GROUP", *BOTH), "GROUP_BUSY"),
-    "a strike that there is not": (("release", "GROUP", "t", "1", "--reason", "x", *AT), "UNKNOWN_STRIKE"),
+    "a strike that there is not": (("release", "GROUP", "t:1", "--reason", "x", *AT), "UNKNOWN_STRIKE"),
     "a topic to look at that Kafka could not have": (
         ("redrive", "GROUP", *BOTH, "--topic", PLAIN_ESCAPES, "--from", PLAIN_ESCAPES),
         "UNKNOWN_TOPIC_OR_PARTITION",
@@ -406,18 +407,18 @@ STRANGE: dict[str, tuple[str, str | None, str, tuple[str, ...], str]] = {
     "the same for programs": (
         "events", None, f"{FAR}-0", ("events", "GROUP", "--last", "1", "--json"), f'"at_ms": {FAR}'),
     "a strike of the year 3 million": (
-        "strikes", f"orders 0 {WHOLE}", f"parked 2 5-6 {FAR} m-1", ("parked", "GROUP"), f"{FAR} ms"),
+        "strikes", f"orders 0 {WHOLE}", f"parked 2 5-6 {FAR} m-1", ("stuck", "GROUP"), f"{FAR} ms"),
     "a strike of before the calendar": (
-        "strikes", f"orders 0 {WHOLE}", f"parked 2 5-6 -{FAR} m-1", ("parked", "GROUP"), "STATE_FORMAT"),
+        "strikes", f"orders 0 {WHOLE}", f"parked 2 5-6 -{FAR} m-1", ("stuck", "GROUP"), "STATE_FORMAT"),
     "a grace that ends never": (
         "growth", "orders 1 3", f"id-1 1 {'9' * 400}", ("describe", "GROUP"), "STATE_FORMAT"),
     "a share of slots of 5,000 digits": (
         "member:m-x", "slow_percent", "9" * 5_000, ("top", "GROUP", "--once"), "STATE_FORMAT"),
     "a longest batch of 5,000 digits": (
-        "member:m-x", "longestBatch", "9" * 5_000, ("top", "GROUP", "--once"), "STATE_FORMAT"),
+        "member:m-x", "longest.batch.ms", "9" * 5_000, ("top", "GROUP", "--once"), "STATE_FORMAT"),
     "a lane that is no text of ours": ("lanes", "m-x", "junk", ("top", "GROUP", "--once"), "STATE_FORMAT"),
     "a field that is not UTF-8": ("policy", "accept", "\udcff", ("describe", "GROUP"), "STATE_FORMAT"),
-    "strikes that are a string": ("strikes", None, "x", ("parked", "GROUP"), "STATE_FORMAT"),
+    "strikes that are a string": ("strikes", None, "x", ("stuck", "GROUP"), "STATE_FORMAT"),
     "events that are a string": ("events", None, "x", ("events", "GROUP"), "STATE_FORMAT"),
 }  # fmt: skip
 
@@ -456,7 +457,7 @@ def test_a_group_name_in_redis_that_is_not_utf_8_is_named(redis_url: str, run: R
     with closing(redis.Redis.from_url(redis_url)) as plain:
         plain.sadd(GROUPS, b"\xff")
         try:
-            code, out, err = run("groups", "list", "--redis", redis_url)
+            code, out, err = run("list", "--redis", redis_url)
         finally:
             plain.srem(GROUPS, b"\xff")
     assert (code, out) == (1, "")

@@ -1,5 +1,6 @@
 """All verbs of the command `coop-kafka`, and their exit codes."""
 
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Annotated
 
@@ -52,31 +53,40 @@ def coop_kafka(
     """
 
 
-groups = typer.Typer(no_args_is_help=True, help="Show the groups of coop-kafka in Redis.")
-groups.command("list")(look_commands.list_of_groups)
-commands.add_typer(groups, name="groups")
-commands.command()(look_commands.describe)
-commands.command()(look_commands.gaps)
-commands.command()(look_commands.owner)
-commands.command()(look_commands.events)
-commands.command()(picture_command.picture)
-commands.command()(check_command.check)
-commands.command()(lane_commands.top)
-commands.command()(lane_commands.parked)
-commands.command()(lane_commands.failing)
-commands.command()(lane_commands.release)
-commands.command()(redrive_command.redrive)
-commands.command()(exporter_command.exporter)
-commands.command()(ui_command.ui)
-commands.command()(audit_command.audit)
-commands.command("drain")(drain_command.drain_members)
-commands.command()(operator_commands.policy)
-commands.command()(operator_commands.reset_offsets)
-commands.command()(operator_commands.delete)
-commands.command()(copy_commands.backup)
-commands.command()(copy_commands.restore)
-commands.command("import")(move_commands.import_positions)
-commands.command()(move_commands.export)
+VERBS: Mapping[str, Mapping[str, Callable[..., None]]] = {
+    "Look": {
+        "list": look_commands.list_of_groups,
+        "describe": look_commands.describe,
+        "top": lane_commands.top,
+        "stuck": lane_commands.stuck,
+        "gaps": look_commands.gaps,
+        "owner": look_commands.owner,
+        "events": look_commands.events,
+        "picture": picture_command.picture,
+        "check": check_command.check,
+        "audit": audit_command.audit,
+    },
+    "Repair": {
+        "release": lane_commands.release,
+        "redrive": redrive_command.redrive,
+        "reset-offsets": operator_commands.reset_offsets,
+        "policy": operator_commands.policy,
+        "delete": operator_commands.delete,
+        "backup": copy_commands.backup,
+        "restore": copy_commands.restore,
+    },
+    "Move": {
+        "drain": drain_command.drain_members,
+        "import": move_commands.import_positions,
+        "export": move_commands.export,
+    },
+    "Serve": {"exporter": exporter_command.exporter, "ui": ui_command.ui},
+}
+"""The verbs by the panels of `--help`."""
+
+for _panel, _verbs in VERBS.items():
+    for _verb, _function in _verbs.items():
+        commands.command(_verb, rich_help_panel=_panel)(_function)
 
 _USAGE: type[Exception] = typer.BadParameter.__mro__[2]  # typer brings its own click, older ones use the package
 

@@ -28,7 +28,7 @@ Document = dict[str, object]
 
 
 def of_lines(lines: Iterable[GroupLine]) -> Document:
-    """`groups list`."""
+    """`list`."""
     return {"groups": [asdict(line) for line in lines]}
 
 
@@ -76,19 +76,12 @@ def of_audit(found: Audit) -> Document:
     return {"good": found.good, **asdict(found)}
 
 
-def of_strikes(strikes: Iterable[Strike]) -> Document:
-    """`parked`."""
-    return {"strikes": [asdict(StrikeView.of(s)) for s in strikes]}
-
-
-def of_failing(records: Iterable[FailingRecord]) -> Document:
-    """`failing`."""
-    return {"keys": [asdict(FailingKey.of(r)) for r in records]}
-
-
-def of_released(strikes: Iterable[Strike], records: Iterable[FailingRecord]) -> Document:
-    """`release`: what it released."""
-    return of_strikes(strikes) | of_failing(records)
+def of_stuck(strikes: Iterable[Strike], records: Iterable[FailingRecord]) -> Document:
+    """`stuck`; and `release`: what it released."""
+    return {
+        "strikes": [asdict(StrikeView.of(s)) for s in strikes],
+        "keys": [asdict(FailingKey.of(r)) for r in records],
+    }
 
 
 def of_policy(fields: Mapping[str, str]) -> Document:

@@ -24,7 +24,7 @@ def exporter(
         ),
     ] = ":9308",
 ) -> None:
-    """Serve metrics of all groups to Prometheus, until Ctrl-C or SIGTERM. docs/monitoring.md lists them.
+    """Serve metrics of all groups to Prometheus, until Ctrl-C or SIGTERM. monitoring.md lists them.
 
     Each scrape reads Redis, and asks Kafka for log ends. It needs the extra `exporter`.
     """

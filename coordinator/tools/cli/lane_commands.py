@@ -22,7 +22,7 @@ from coordinator.tools.cli.command_options import AsJson, Group, Redis, connecte
 from coordinator.tools.cli.kafka_arguments import CommandConfig, EndsOf, current_ends
 from coordinator.tools.cli.printing import print_lines
 from coordinator.tools.cli.progress_bar import waiting
-from coordinator.tools.cli.tables import activity, print_failing, print_strikes, stdout
+from coordinator.tools.cli.tables import activity, print_stuck, stdout
 from coordinator.tools.operations.refusals import refused
 from coordinator.tools.operations.top_view import TopView, top_view
 from coordinator.values.ranges import HashRange
@@ -78,27 +78,19 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
             stdout().print(activity(seen, lanes, asked=asked))
 
 
-def parked(group: Group, redis: Redis, as_json: AsJson = False) -> None:
-    """Show key ranges over which members died or hung: on trial, or parked."""
-    with waiting("parked", as_json=as_json), connected(redis) as client:
-        read_group(client, group)  # fails for an unknown group, not for one without strikes
+def stuck(group: Group, redis: Redis, as_json: AsJson = False) -> None:
+    """Show keys whose record failed, and key ranges over which members died or hung.
+
+    A deferred key and a range on trial are tried again. What is parked waits for `release`.
+    """
+    with waiting("stuck", as_json=as_json), connected(redis) as client:
+        read_group(client, group)  # fails for an unknown group, not for one where nothing is stuck
         store = OperatorVerbs.of_group(client, group).poison
-        strikes, keys = store.strikes(), sum(record.parked for record in store.failing())
+        strikes, records = store.strikes(), store.failing()
     if as_json:
-        print_json(documents.of_strikes(strikes))
+        print_json(documents.of_stuck(strikes, records))
     else:
-        print_strikes(strikes, keys)
-
-
-def failing(group: Group, redis: Redis, as_json: AsJson = False) -> None:
-    """Show keys whose record failed: deferred keys are tried again, parked ones wait for `release`."""
-    with waiting("failing", as_json=as_json), connected(redis) as client:
-        read_group(client, group)  # fails for an unknown group, not for one without failing keys
-        records = OperatorVerbs.of_group(client, group).poison.failing()
-    if as_json:
-        print_json(documents.of_failing(records))
-    else:
-        print_failing(records)
+        print_stuck(strikes, records)
 
 
 def release(
@@ -107,30 +99,25 @@ def release(
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="The reason. The event `release` records it.", show_default=False)
     ],
-    topic: Annotated[
-        str | None, typer.Argument(metavar="TOPIC", help="A topic of the group.", show_default=False)
-    ] = None,
-    partition: Annotated[
-        int | None, typer.Argument(min=0, metavar="PARTITION", help="A partition of TOPIC.", show_default=False)
+    place: Annotated[
+        str | None, typer.Argument(metavar="TOPIC:PARTITION", help="What is stuck in it.", show_default=False)
     ] = None,
     hashes: Annotated[
-        str | None,
-        typer.Argument(metavar="RANGE", help="Key hashes, as `parked` or `failing` shows them.", show_default=False),
+        str | None, typer.Argument(metavar="RANGE", help="Key hashes, as `stuck` shows them.", show_default=False)
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All that is stuck in the group.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take strikes back, so that members read the parked lanes again; and let parked keys go on.
+    """Let members read parked lanes and parked keys again.
 
-    TOPIC and PARTITION choose the strikes and parked keys of a partition.
-    RANGE chooses one strike, or one failing key, deferred or parked.
-    Without them, the command takes back all strikes, and releases all parked keys of the group.
+    TOPIC:PARTITION chooses those of a partition, RANGE one of its lanes or keys, `--all` those of the group.
     A record that hangs twice again is parked again; so is a key whose record fails again.
     """
-    if (topic is None) != (partition is None):
-        raise typer.BadParameter("pass both TOPIC and PARTITION, or neither")
+    if (place is None) != everything:
+        raise typer.BadParameter("pass either TOPIC:PARTITION or --all")
     if not reason.strip():
         raise typer.BadParameter("--reason is empty: pass the reason")
-    tp = None if topic is None or partition is None else TopicPartition(topic, partition)
+    tp = None if place is None else _partition(place)
     key_hash = int(hashes, 16) if hashes and _HASH.fullmatch(hashes) else None
     wanted = None if hashes is None or key_hash is not None else _range(hashes)
     with waiting("release", as_json=as_json), connected(redis) as client:
@@ -139,20 +126,27 @@ def release(
         found = [] if key_hash is not None else chosen(store.strikes(), tp, wanted)
         keys = [] if wanted else released(store.failing(), tp, key_hash)
         if not (found or keys):
-            place = _place(tp, wanted) if key_hash is None else f"at hash {hashes} in {tp}"
-            raise UnknownStrikeError(f"group {group!r} has no strike and no parked key {place}")
+            where = _place(tp, wanted) if key_hash is None else f"at hash {hashes} in {tp}"
+            raise UnknownStrikeError(f"group {group!r} has no strike and no parked key {where}")
         with refused(group):
             if found:
                 store.forgive(found, reason)
             if keys:
                 store.resume(keys, reason)
     if as_json:
-        print_json(documents.of_released(found, keys))
+        print_json(documents.of_stuck(found, keys))
     else:
         print_lines(*(f"Released {strike.field}" for strike in found), *(f"Released {key.field}" for key in keys))
 
 
 _HASH = re.compile("[0-9a-f]{16}")
+
+
+def _partition(text: str) -> TopicPartition:
+    match = re.fullmatch(r"([a-zA-Z0-9._-]{1,249}):([0-9]{1,10})", text)
+    if match is None:
+        raise typer.BadParameter(f"{text[:80]!r} is not TOPIC:PARTITION, for example orders:0")
+    return TopicPartition(match[1], int(match[2]))
 
 
 def _range(text: str) -> HashRange:

@@ -1,4 +1,4 @@
-"""The verbs of `coop-kafka` that only read: groups list, describe, gaps, owner, events."""
+"""The verbs of `coop-kafka` that only read: list, describe, gaps, owner, events."""
 
 import json
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def list_of_groups(
     END AGE S is the age of its oldest log end in seconds.
     """
     with (
-        waiting("groups list", as_json=as_json),
+        waiting("list", as_json=as_json),
         connected(redis) as client,
         current_ends(context, bootstrap_server, command_config) as current,
     ):
@@ -165,7 +165,7 @@ def events(
     follow: Annotated[bool, typer.Option("--follow", help="Print new events until Ctrl-C.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on each line.")] = False,
 ) -> None:
-    """Show the events of a group, the oldest first. A group keeps about 1,000; docs/reference.md explains them."""
+    """Show the events of a group, the oldest first. A group keeps about 1,000; reference.md explains them."""
     with connected(redis) as client, suppress(KeyboardInterrupt):
         with waiting("events", as_json=as_json):
             read_group(client, group)  # fails for an unknown group, not for one without events

@@ -135,12 +135,15 @@ def print_late_keys(keys: Sequence[LateKey]) -> None:
     stdout().print(_rows_of(LateKey, keys[:MOST_LIMITED]))
 
 
-def print_strikes(strikes: Sequence[Strike], parked_keys: int) -> None:
-    """A row for each strike; and how many keys are parked because the function failed on a record."""
-    rows = _rows_of(StrikeView, map(StrikeView.of, strikes), at_ms=lambda s: moment(s.at_ms, "seconds"))
-    stdout().print(rows if strikes else "No key range is parked.")
-    if parked_keys:
-        print_lines(f"{counted(parked_keys, 'key')} parked at a record that failed: `coop-kafka failing` shows them.")
+def print_stuck(strikes: Sequence[Strike], records: Sequence[FailingRecord]) -> None:
+    """A row for each failing key, and one for each strike."""
+    keys = _rows_of(FailingKey, map(FailingKey.of, records), next_try_ms=_next_try)
+    ranges = _rows_of(StrikeView, map(StrikeView.of, strikes), at_ms=lambda s: moment(s.at_ms, "seconds"))
+    shown = [rows for rows, found in ((keys, records), (ranges, strikes)) if found]
+    for place, rows in enumerate(shown):
+        stdout().print(*([""] if place else []), rows, sep="\n")
+    if not shown:
+        print_lines("Nothing is stuck.")
 
 
 def print_failing_count(records: Sequence[FailingRecord]) -> None:
@@ -150,13 +153,7 @@ def print_failing_count(records: Sequence[FailingRecord]) -> None:
 
 
 def _counts(deferred: int, parked: int) -> str:
-    return f"{deferred} deferred, {parked} parked, see coop-kafka failing"
-
-
-def print_failing(records: Sequence[FailingRecord]) -> None:
-    """A row for each failing key."""
-    rows = _rows_of(FailingKey, map(FailingKey.of, records), next_try_ms=_next_try)
-    stdout().print(rows if records else "No key fails.")
+    return f"{deferred} deferred, {parked} parked, see coop-kafka stuck"
 
 
 def _next_try(key: FailingKey) -> str:

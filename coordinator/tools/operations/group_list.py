@@ -1,4 +1,4 @@
-"""The read model behind `coop-kafka groups list`: a line for each group. Pure."""
+"""The read model behind `coop-kafka list`: a line for each group. Pure."""
 
 from dataclasses import dataclass
 from typing import Annotated

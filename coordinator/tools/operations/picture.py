@@ -188,7 +188,7 @@ class _Drawing:
                         self._rect("working", start, top + 1, until - start, height - 2, tip)
 
     def _failing_keys(self) -> None:
-        """A mark at the record of each failing key. Its message is foreign text: `coop-kafka failing` shows it."""
+        """A mark at the record of each failing key. Its message is foreign text: `coop-kafka stuck` shows it."""
         for record in self._plane.failing:
             lane, top, height = next(row for row in self._rows() if record.key_hash in row[0].segment.hashes)
             share = (record.key_hash - lane.segment.hashes.lo + 0.5) / lane.segment.hashes.size

@@ -32,7 +32,7 @@ FAULTS = (
         ("tests/coordinator/tools/operations/test_log_ends.py",),
     ),
     Fault(
-        "groups list counts members whose lease has ended",
+        "list counts members whose lease has ended",
         (Edit("coordinator/tools/operations/group_list.py", "m.lease_left_ms > 0", "m.lease_left_ms >= 0"),),
         ("tests/coordinator/tools/operations/test_group_list.py",),
     ),

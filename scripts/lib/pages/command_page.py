@@ -42,11 +42,11 @@ def markdown() -> str:
 
 def _linked(text: str) -> str:
     """A text with links to the pages that it names."""
-    return re.sub(r"\bdocs/([\w-]+\.md)", r"[\1](\1)", text)
+    return re.sub(r"\b(?:docs/)?([\w-]+\.md)", r"[\1](\1)", text)
 
 
 def verbs(inside: typer.Typer, before: str = "") -> Iterator[tuple[str, Verb]]:
-    """The verbs with their names; `groups list` is one."""
+    """The verbs with their names; `list` is one."""
     for group in inside.registered_groups:
         if group.typer_instance:
             yield from verbs(group.typer_instance, f"{before}{group.name} ")

@@ -47,7 +47,7 @@ EVENT_KINDS = (
     EventKind(
         "deferred",
         "The user's function failed on records of keys. Each key waits at its record, and is tried again later.",
-        "look at the error: `coop-kafka failing` shows it. The other keys go on",
+        "look at the error: `coop-kafka stuck` shows it. The other keys go on",
     ),
     EventKind(
         "drain",
@@ -63,7 +63,7 @@ EVENT_KINDS = (
     EventKind(
         "failing",
         "A partition has `maxDeferredKeys` failing keys. Members read only these until there are fewer.",
-        "mend what the function needs, or release parked keys; `coop-kafka failing` shows them",
+        "mend what the function needs, or release parked keys; `coop-kafka stuck` shows them",
     ),
     EventKind(
         "fence",
@@ -124,8 +124,7 @@ EVENT_KINDS = (
         "parked",
         "A record hung again on trial, or the function failed on a record of a key "
         "(`then=park`). No member reads the lane or the key until it is released.",
-        "look at the record (`coop-kafka parked` and `coop-kafka failing` show offsets), mend the job, then "
-        "`coop-kafka release`",
+        "look at the record (`coop-kafka stuck` shows offsets), mend the job, then `coop-kafka release`",
     ),
     EventKind("plan", "A member made an assignment: its generation and its assignor."),
     EventKind("policy", "An operator changed a policy.", writer=_OPERATOR),
@@ -156,7 +155,7 @@ EVENT_KINDS = (
     EventKind(
         "strike",
         "A member died or hung while its tasks read the lane that the event names.",
-        "nothing yet: the lane has a task of its own. `coop-kafka parked` shows it",
+        "nothing yet: the lane has a task of its own. `coop-kafka stuck` shows it",
     ),
     EventKind(
         "takeover",

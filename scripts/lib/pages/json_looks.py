@@ -12,7 +12,7 @@ from coordinator.tools.operations.waiting_views import FailingCounts
 from pages.json_fields import KEYS, STRIKES, Document, each
 
 LOOKS = (
-    Document("groups list", "The groups of this Redis.", each("groups", GroupLine)),
+    Document("list", "The groups of this Redis.", each("groups", GroupLine)),
     Document(
         "describe",
         "The group. With replica sets, `replica_sets` has the same fields for each of the other sets.",
@@ -39,8 +39,7 @@ LOOKS = (
     ),
     Document("top", "Members and lanes at work. The most interesting lanes come first.", (*fields_of(TopView),)),
     Document("check", "The verdict. It is printed with every exit code but 2.", (*fields_of(Health),)),
-    Document("parked", "Key ranges over which members died or hung.", STRIKES),
-    Document("failing", "Keys whose record failed.", KEYS),
+    Document("stuck", "Key ranges over which members died or hung, and keys whose record failed.", (*STRIKES, *KEYS)),
     Document(
         "audit",
         "The verdict, with exit code 0 or 3; see [audit.md](audit.md).",

@@ -134,10 +134,10 @@ def test_a_record_that_never_ends_holds_up_some_members_and_is_parked(
     assert four.lanes.parked == 1
 
     redis_of = ("--redis", members.redis_url)
-    (shown,) = json.loads(run("parked", members.name, "--json", *redis_of)[1])["strikes"]
+    (shown,) = json.loads(run("stuck", members.name, "--json", *redis_of)[1])["strikes"]
     assert (shown["topic"], shown["partition"], shown["offset"], shown["state"]) == (*tp, 0, "parked")
-    assert run("release", members.name, tp.topic, str(tp.partition), "--reason", "mended", *redis_of)[0] == 0
-    assert json.loads(run("parked", members.name, "--json", *redis_of)[1]) == {"strikes": []}
+    assert run("release", members.name, f"{tp.topic}:{tp.partition}", "--reason", "mended", *redis_of)[0] == 0
+    assert json.loads(run("stuck", members.name, "--json", *redis_of)[1]) == {"strikes": [], "keys": []}
     members.clock.skip(1_000)
     released = until_planned(four, last, tried)
     assert records(released) == {(tp.topic, offset) for offset in range(5)}, "what was released is read"

@@ -411,4 +411,4 @@ def test_leave_with_parked_lanes__warn() -> None:
     parked, world = struck(12, 20, count=2, parked=True), Script(True)
     service(joined(life=FRESH, strikes=Strikes((parked,), NOW)), world).leave()
     line = world.requests[0].arguments["text"]
-    assert line.startswith("group g: parked lanes stay unread: 1, of them orders-0 at offset 12; `coop-kafka parked g`")
+    assert line.startswith("group g: parked lanes stay unread: 1, of them orders-0 at offset 12; `coop-kafka stuck g`")

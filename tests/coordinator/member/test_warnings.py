@@ -29,7 +29,7 @@ def test_a_run_that_leaves_parked_lanes_names_them(
     batch(service, StreamOffset(members.name))
     service.leave()
     (line,) = warned(caplog, "parked lanes stay unread")
-    assert f"1, of them {tp} at offset 3; `coop-kafka parked {members.name}`" in line
+    assert f"1, of them {tp} at offset 3; `coop-kafka stuck {members.name}`" in line
 
 
 def test_a_batch_beyond_the_longest_is_named_once_while_it_runs(

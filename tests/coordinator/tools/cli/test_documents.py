@@ -65,7 +65,7 @@ AUDITED = Audit(
 )
 NOTHING = GroupState(0, {}, {}, {}, {}, {}, {}, {}, {})
 DOCUMENTS = {
-    "groups list": documents.of_lines([GroupLine("g", "Stable", 1, 45, 0.5)]),
+    "list": documents.of_lines([GroupLine("g", "Stable", 1, 45, 0.5)]),
     "audit": documents.of_audit(AUDITED),
     "describe": documents.of_sets([GROUP, GROUP]),
     "gaps": documents.of_gaps([PartitionGaps("orders", 0, 5, 9, (Gap(str(WHOLE), 5, ("5-8",)),))]),
@@ -75,9 +75,8 @@ DOCUMENTS = {
         TopView("g", "Stable", (MemberActivity("m-1", "working", 1, 45, 0.5, 10.0, 3.0, 93, 2.0, "-", "x"),), (LINE,))
     ),
     "check": documents.of_health(Health("g", CheckStatus.FAILING, "Stable", 1, 9, 7.5, False, ("a reason",))),
-    "parked": documents.of_strikes([STRIKE]),
-    "failing": documents.of_failing([FAILING]),
-    "release": documents.of_released([STRIKE], [FAILING]),
+    "stuck": documents.of_stuck([STRIKE], [FAILING]),
+    "release": documents.of_stuck([STRIKE], [FAILING]),
     "drain": documents.of_drain(["m-1"], 2.34, done=True),
     "policy": documents.of_policy({"accept.individual.commit": "true"}),
     "reset-offsets": documents.of_reset(

@@ -149,13 +149,13 @@ def test_describe_shows_why_lanes_are_held_back(run: Run, redis_url: str, group:
 
 
 def test_a_parked_lane_is_shown_with_its_record_and_the_lost_member(run: Run, redis_url: str, group: str) -> None:
-    code, out, _ = run("parked", group, "--redis", redis_url)
+    code, out, _ = run("stuck", group, "--redis", redis_url)
     assert code == 0
     assert rows(out)[1:] == [
         ["orders", "0", str(LOWER), "5", "2", "parked", "1970-01-01T00:00:01Z", "m-0"],
         ["orders", "1", str(WHOLE), "7", "1", "on", "trial", "1970-01-01T00:00:02Z", "m-0"],
     ]
-    printed = json.loads(run("parked", group, "--json", "--redis", redis_url)[1])["strikes"]
+    printed = json.loads(run("stuck", group, "--json", "--redis", redis_url)[1])["strikes"]
     assert [(s["topic"], s["partition"], s["offset"], s["state"]) for s in printed] == [
         ("orders", 0, 5, "parked"),
         ("orders", 1, 7, "on trial"),
@@ -165,9 +165,9 @@ def test_a_parked_lane_is_shown_with_its_record_and_the_lost_member(run: Run, re
 @pytest.mark.parametrize(
     ("which", "left"),
     [
-        pytest.param((), 0, id="all of the group"),
-        pytest.param(("orders", "0"), 1, id="those of a partition"),
-        pytest.param(("orders", "1", str(WHOLE)), 1, id="one range"),
+        pytest.param(("--all",), 0, id="all of the group"),
+        pytest.param(("orders:0",), 1, id="those of a partition"),
+        pytest.param(("orders:1", str(WHOLE)), 1, id="one range"),
     ],
 )
 def test_a_release_removes_strikes_and_records_its_reason(
@@ -175,7 +175,7 @@ def test_a_release_removes_strikes_and_records_its_reason(
 ) -> None:
     code, out, _ = run("release", group, *which, "--reason", "mended", "--redis", redis_url)
     assert (code, len(out.splitlines())) == (0, 2 - left)
-    assert len(json.loads(run("parked", group, "--json", "--redis", redis_url)[1])["strikes"]) == left
+    assert len(json.loads(run("stuck", group, "--json", "--redis", redis_url)[1])["strikes"]) == left
     with closing(RedisClient(redis_url)) as client:
         assert all(e.why.endswith(": mended") for e in last_events(client, group, 2 - left))
 
@@ -184,14 +184,16 @@ def test_a_release_removes_strikes_and_records_its_reason(
     ("arguments", "code", "printed"),
     [
         pytest.param(
-            ("orders", "9", "--reason", "x"),
+            ("orders:9", "--reason", "x"),
             1,
             "has no strike and no parked key in orders-9",
             id="a partition without strikes",
         ),
-        pytest.param(("orders", "0", "x", "--reason", "x"), 2, "'x' is not", id="no range"),
-        pytest.param(("orders", "--reason", "x"), 2, "pass both TOPIC and PARTITION", id="a topic without a partition"),
-        pytest.param(("--reason", " "), 2, "pass the reason", id="no reason"),
+        pytest.param(("orders:0", "x", "--reason", "x"), 2, "'x' is not", id="no range"),
+        pytest.param(("orders", "--reason", "x"), 2, "is not TOPIC:PARTITION", id="a topic without a partition"),
+        pytest.param(("--reason", "x"), 2, "TOPIC:PARTITION or --all", id="nothing named"),
+        pytest.param(("orders:0", "--all", "--reason", "x"), 2, "TOPIC:PARTITION or --all", id="both named"),
+        pytest.param(("--all", "--reason", " "), 2, "pass the reason", id="no reason"),
     ],
 )
 def test_a_release_of_nothing_is_refused(
@@ -218,10 +220,10 @@ def failing(group: str, redis_url: str) -> str:
 
 
 def test_failing_keys_are_shown_with_their_records_and_errors(run: Run, redis_url: str, failing: str) -> None:
-    code, out, _ = run("failing", failing, "--redis", redis_url)
+    code, out, _ = run("stuck", failing, "--redis", redis_url)
     deferred = ["deferred", "2", "1970-01-01T00:00:01Z", "ValueError", "no", "such", "order"]
     parked = ["parked", "5", "after", "a", "release"]
-    assert (code, rows(out)[1:]) == (
+    assert (code, rows(out.partition("\n\n")[0])[1:]) == (
         0,
         [
             ["orders", "0", "0000000000000005", "5", *deferred],
@@ -229,34 +231,32 @@ def test_failing_keys_are_shown_with_their_records_and_errors(run: Run, redis_ur
             ["orders", "1", "0000000000000005", "7", *parked, "-", "-"],
         ],
     )
-    printed = json.loads(run("failing", failing, "--json", "--redis", redis_url)[1])["keys"]
+    printed = json.loads(run("stuck", failing, "--json", "--redis", redis_url)[1])["keys"]
     assert printed == [asdict(FailingKey.of(record)) for record in KEYS]
-    counts = "ailing keys: 1 deferred, 2 parked, see coop-kafka failing"
+    counts = "ailing keys: 1 deferred, 2 parked, see coop-kafka stuck"
     for words in (("top", failing, "--once"), ("describe", failing)):
         assert counts in " ".join(run(*words, "--redis", redis_url)[1].split())
     described = json.loads(run("describe", failing, "--json", "--redis", redis_url)[1])
     assert (described["deferred_keys"], described["parked_keys"]) == (1, 2)
 
 
-def test_parked_says_that_keys_are_parked_too(run: Run, redis_url: str, failing: str) -> None:
+def test_stuck_shows_keys_and_key_ranges_in_two_tables(run: Run, redis_url: str, failing: str) -> None:
+    keys, ranges = run("stuck", failing, "--redis", redis_url)[1].split("\n\n")
+    assert (len(rows(keys)), len(rows(ranges))) == (4, 3)
+
+
+def test_nothing_is_stuck(run: Run, redis_url: str, group: str) -> None:
     with closing(redis.Redis.from_url(redis_url)) as plain:
-        plain.delete(GroupKeys(failing).strikes)
-    assert run("parked", failing, "--redis", redis_url)[1].splitlines() == [
-        "No key range is parked.",
-        "2 keys parked at a record that failed: `coop-kafka failing` shows them.",
-    ]
-
-
-def test_no_failing_key(run: Run, redis_url: str, group: str) -> None:
-    assert run("failing", group, "--redis", redis_url)[1] == "No key fails.\n"
+        plain.delete(GroupKeys(group).strikes)
+    assert run("stuck", group, "--redis", redis_url)[1] == "Nothing is stuck.\n"
 
 
 @pytest.mark.parametrize(
     ("which", "left"),
     [
-        pytest.param((), KEYS[:1], id="all parked keys of the group; deferred ones are tried again anyway"),
-        pytest.param(("orders", "0"), (KEYS[0], KEYS[2]), id="those of a partition"),
-        pytest.param(("orders", "0", "0000000000000005"), KEYS[1:], id="one key, also a deferred one"),
+        pytest.param(("--all",), KEYS[:1], id="all parked keys of the group; deferred ones are tried again anyway"),
+        pytest.param(("orders:0",), (KEYS[0], KEYS[2]), id="those of a partition"),
+        pytest.param(("orders:0", "0000000000000005"), KEYS[1:], id="one key, also a deferred one"),
     ],
 )
 def test_a_release_lets_parked_keys_go_on(
@@ -264,11 +264,11 @@ def test_a_release_lets_parked_keys_go_on(
 ) -> None:
     code, out, _ = run("release", failing, *which, "--reason", "mended", "--redis", redis_url, "--json")
     assert json.loads(out)["keys"] == [asdict(FailingKey.of(record)) for record in KEYS if record not in left]
-    printed = json.loads(run("failing", failing, "--json", "--redis", redis_url)[1])["keys"]
+    printed = json.loads(run("stuck", failing, "--json", "--redis", redis_url)[1])["keys"]
     assert (code, printed) == (0, [asdict(FailingKey.of(record)) for record in left])
 
 
-@pytest.mark.parametrize("verb", [("top", "--once"), ("parked",), ("failing",), ("release", "--reason", "x")])
+@pytest.mark.parametrize("verb", [("top", "--once"), ("stuck",), ("release", "--all", "--reason", "x")])
 def test_an_unknown_group_is_one_line_on_stderr(run: Run, redis_url: str, verb: tuple[str, ...]) -> None:
     code, out, err = run(verb[0], "nobody", *verb[1:], "--redis", redis_url)
     assert (code, out, err.count("\n")) == (1, "", 1)

@@ -179,12 +179,12 @@ def test_events_are_followed_as_they_come(redis_url: str, known_group: str) -> N
 
 
 def test_groups_are_listed_for_people_and_programs(run: Run, redis_url: str, known_group: str) -> None:
-    code, out, _ = run("groups", "list", "--redis", redis_url)
+    code, out, _ = run("list", "--redis", redis_url)
     assert code == 0
     (row,) = (line.removeprefix(known_group).split() for line in out.splitlines() if line.startswith(known_group))
     assert row[:3] == ["Stable", "1", "45"]
     assert float(row[3]) < 60
-    code, out, _ = run("groups", "list", "--json", "--redis", redis_url)
+    code, out, _ = run("list", "--json", "--redis", redis_url)
     (printed,) = (line for line in json.loads(out)["groups"] if line["group"] == known_group)
     assert printed.pop("end_age_s") < 60
     assert (code, printed) == (0, {"group": known_group, "state": "Stable", "members": 1, "lag": 45})
@@ -196,7 +196,7 @@ def test_a_damaged_group_does_not_hide_the_other_groups(run: Run, redis_url: str
         client.hset(GroupKeys(damaged).meta, mapping={"schema": "1", "nonce": "not hex"})
         client.sadd(GROUPS, damaged)
         try:
-            code, out, err = run("groups", "list", "--json", "--redis", redis_url)
+            code, out, err = run("list", "--json", "--redis", redis_url)
         finally:
             client.srem(GROUPS, damaged)
             client.delete(GroupKeys(damaged).meta)
@@ -257,7 +257,7 @@ def test_with_kafka_the_lag_grows_without_members(
     assert [p["end"] for p in printed("gaps", group, *asking)["partitions"]] == [1_005, None]
     top = printed("top", group, *asking)
     assert (top["state"], top["lag"], top["end_age_s"]) == ("Empty", 1_000, 0)
-    (line,) = (x for x in printed("groups", "list", *asking)["groups"] if x["group"] == group)
+    (line,) = (x for x in printed("list", *asking)["groups"] if x["group"] == group)
     assert line == {"group": group, "state": "Empty", "members": 0, "lag": 1_000, "end_age_s": 0}
     assert run("describe", group, "--redis", redis_url, "--bootstrap-server", "127.0.0.1:1")[0] == 1, "Kafka is away"
     for verb in (("describe",), ("gaps",), ("top", "--once")):
@@ -267,4 +267,4 @@ def test_with_kafka_the_lag_grows_without_members(
 def test_a_group_that_has_expired_is_not_listed(run: Run, redis_url: str, known_group: str) -> None:
     with closing(redis.Redis.from_url(redis_url)) as client:
         client.delete(GroupKeys(known_group).meta)
-    assert known_group not in run("groups", "list", "--redis", redis_url)[1]
+    assert known_group not in run("list", "--redis", redis_url)[1]

@@ -33,9 +33,7 @@ def silent() -> Iterator[str]:
         yield f"redis://127.0.0.1:{server.getsockname()[1]}"
 
 
-@pytest.mark.parametrize(
-    "verb", [("describe", "g"), ("top", "g"), ("groups", "list"), ("events", "g"), ("backup", "g")]
-)
+@pytest.mark.parametrize("verb", [("describe", "g"), ("top", "g"), ("list",), ("events", "g"), ("backup", "g")])
 def test_a_command_that_waits_shows_a_bar_and_then_only_its_result(silent: str, verb: tuple[str, ...]) -> None:
     with on_a_terminal(code=SHOWN_AFTER.format(seconds=0.5, arguments=[*verb, "--redis", silent])) as terminal:
         printed = terminal.rest()
@@ -57,9 +55,7 @@ def test_in_a_pipe_there_is_no_bar(silent: str) -> None:
 
 def test_a_command_that_is_done_earlier_shows_none(valkey: OwnValkey) -> None:
     """Valkey of its own: elsewhere the command asks the brokers of other tests' groups, which may be gone."""
-    with on_a_terminal(
-        code=SHOWN_AFTER.format(seconds=20, arguments=["groups", "list", "--redis", valkey.address])
-    ) as terminal:
+    with on_a_terminal(code=SHOWN_AFTER.format(seconds=20, arguments=["list", "--redis", valkey.address])) as terminal:
         assert "No groups." in (printed := terminal.rest())
     assert BAR not in printed
 

@@ -131,7 +131,7 @@ def test_a_group_with_something_of_everything_is_shown_the_same_after_a_restore(
     run: Run, world: World, tmp_path: Path
 ) -> None:
     def shown() -> list[str]:
-        names = ("describe", "gaps", "policy", "parked")
+        names = ("describe", "gaps", "policy", "stuck")
         return [run(name, world.group, "--json", "--redis", world.url)[1] for name in names]
 
     live_richly(world)

@@ -1,4 +1,4 @@
-"""A group in one line of `coop-kafka groups list`."""
+"""A group in one line of `coop-kafka list`."""
 
 from dataclasses import replace
 

@@ -80,7 +80,7 @@ def test_describe_of_an_idle_group_shows_no_offsets(run: Run, members: Group, tp
     assert table(out)[-1] == [tp.topic, "0", "5", "5", "0", "0", "-", "-", "-"]
 
 
-@pytest.mark.parametrize("verb", [("gaps",), ("top", "--once"), ("parked",), ("policy",), ("events",)])
+@pytest.mark.parametrize("verb", [("gaps",), ("top", "--once"), ("stuck",), ("policy",), ("events",)])
 def test_every_other_view_works(run: Run, members: Group, tp: TopicPartition, verb: tuple[str, ...]) -> None:
     one, two = member(members, tp), member(members, tp)
     two_records(members, one)
