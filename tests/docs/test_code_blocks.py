@@ -214,7 +214,7 @@ def text_of(url: str) -> str:
 
 
 def test_the_log_line_of_a_page_is_logged(place: Place) -> None:
-    (job,) = (code for code in blocks("README.md", "python") if "SparkSession" in code)
+    (job,) = (code for code in blocks("docs/getting-started.md", "python") if "SparkSession" in code)
     (place.folder / "first_job.py").write_text(place.put_in(job))
     (command,) = commands("docs/logging.md")
     assert " INFO coordinator.batches: group " in place.run(f"bash -c '{command} 2>&1'")

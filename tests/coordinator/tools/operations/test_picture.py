@@ -185,8 +185,8 @@ def test_the_picture_has_a_title_and_a_description() -> None:
     assert set(drawn.attrib["aria-labelledby"].split()) == {"title", "desc"}
 
 
-def test_the_picture_of_the_readme_is_one_of_these() -> None:
-    assert "](docs/lanes.svg)" in (ROOT / "README.md").read_text()
+def test_the_picture_of_the_concepts_is_one_of_these() -> None:
+    assert "](lanes.svg)" in (ROOT / "docs" / "concepts.md").read_text()
     drawn = ET.parse(ROOT / "docs" / "lanes.svg").getroot()
     assert drawn.tag == f"{SVG}svg"
     assert drawn.findtext(f"{SVG}title")
