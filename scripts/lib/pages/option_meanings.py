@@ -176,7 +176,8 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "The most failing keys of a partition, deferred or parked. At this limit, the group reads only these keys "
             "of the partition until there are fewer. Each member applies its own value. See docs/failing-records.md."),
         "lanes": Meaning(_BOTH,
-            "A fixed number of lanes for every partition. A batch has at most 65,536, so they may be fewer.",
+            "A fixed number of lanes for every partition: a slow key then gets no lane of its own. A batch has at most "
+            "65,536, so they may be fewer.",
             default="as many as the slots need"),
     },
     Section.TIMES: {
