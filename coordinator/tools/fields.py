@@ -9,7 +9,9 @@ such classes, so a field is spelled once.
 from collections.abc import Iterator
 from dataclasses import dataclass, is_dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from coordinator.values.ranges import OffsetRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,21 @@ class Means:
 
     meaning: str
     column: str = "-"
+
+
+class Interval(NamedTuple):
+    """Offsets, both ends included: an array for programs, `45-50` or `45` for people."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, offsets: OffsetRange) -> "Interval":
+        """The interval of a half-open range."""
+        return cls(offsets.start, offsets.until - 1)
+
+    def __str__(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
 
 
 GroupField = Annotated[str, Means("Name of the group.")]
@@ -73,6 +90,8 @@ _KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
 def _kind(hint: Any) -> str:
     if get_origin(hint) in _UNIONS:
         return " or ".join("null" if one is NoneType else _kind(one) for one in get_args(hint))
+    if hint is Interval:
+        return "list of integer"
     if get_origin(hint) is tuple:
         return f"list of {_kind(get_args(hint)[0])}"
     return next((word for kind, word in _KINDS.items() if isinstance(hint, type) and issubclass(hint, kind)), "object")

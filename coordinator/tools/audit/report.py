@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from coordinator.tools.fields import GroupField, Means, PartitionNumber, StableOffset, TopicField
-from coordinator.values.ranges import OffsetRange
+from coordinator.tools.fields import GroupField, Interval, Means, PartitionNumber, StableOffset, TopicField
 
 MOST_NAMED = 1_000
 """Faults of each kind that a partition names; the counts cover all."""
@@ -14,10 +13,10 @@ LOST, REPEATED, DISORDER = "lost", "repeated", "out of order"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault with its place. Offsets are inclusive text: `45-50`, or `45`."""
+    """A fault with its place."""
 
     kind: Annotated[str, Means("`lost`, `repeated` or `out of order`.", "FAULT")]
-    offsets: Annotated[str, Means("Its offsets, inclusive.", "OFFSETS")]
+    offsets: Annotated[Interval, Means("Its first and its last offset.", "OFFSETS")]
     batches: Annotated[tuple[str, ...], Means("Batches of its rows, or of neighbours of its key.", "BATCH")]
     why: Annotated[str, Means("The reason.", "WHY")]
 
@@ -72,8 +71,3 @@ class Audit:
     def total(self, count: str) -> int:
         """The sum of a count over all partitions."""
         return sum(getattr(p, count) for p in self.partitions)
-
-
-def span(offsets: OffsetRange) -> str:
-    """A range of offsets for people: `45-50`, or `45`."""
-    return str(offsets) if len(offsets) > 1 else str(offsets.start)

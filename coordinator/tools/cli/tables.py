@@ -12,7 +12,7 @@ from coordinator.progress.failing import FailingRecord, deferred_and_parked
 from coordinator.redis.group_state import PINNED
 from coordinator.redis.lane_lines import CostKind, behind_s
 from coordinator.tools.cli.printing import counted, moment, print_lines, printable, seconds
-from coordinator.tools.fields import columns_of
+from coordinator.tools.fields import Interval, columns_of
 from coordinator.tools.moving.exporting import Exported
 from coordinator.tools.moving.importing import Place
 from coordinator.tools.operations.gaps import Gap, PartitionGaps
@@ -41,7 +41,7 @@ MOST_LIMITED = 20
 _LEAST = {"HASHES": 17, "MEMBER": 10}  # a range breaks only behind `lo-`, and a member's id never
 _TEXTS = {"MEMBER", "HOST", "APPLICATION", "LABELS", "STATE", "TOPIC", "HASHES", "MISSING", "KEY HASH", "DONE ABOVE"}
 _TEXTS |= {"GROUP", "AT", "SLOWEST LANE", "WHY", "OFFSETS", "FAULT", "BATCH"}
-_NO_GAP = Gap("", 0, ("nothing",))
+_NO_GAP = Gap("", 0, ())
 
 
 def stdout() -> Console:
@@ -62,7 +62,7 @@ def print_group(group: GroupView, console: Console) -> None:
 def print_gaps(partitions: Sequence[PartitionGaps]) -> None:
     """A row for each gap, and one for a partition without any."""
     rows = (
-        (p.topic, p.partition, p.stable, p.end, gap.hashes, _ranges(gap.missing))
+        (p.topic, p.partition, p.stable, p.end, gap.hashes, _ranges(gap.missing) or "nothing")
         for p in partitions
         for gap in p.gaps or (_NO_GAP,)
     )
@@ -269,10 +269,10 @@ def _at_work(members: Iterable[MemberActivity]) -> Table:
     )
 
 
-def _ranges(offsets: Sequence[str]) -> str:
+def _ranges(offsets: Sequence[object]) -> str:
     """Offset ranges of one cell, and how many more there are."""
     more = len(offsets) - MOST_RANGES
-    return " ".join(offsets[:MOST_RANGES]) + (f" and {more} more: --json shows all" if more > 0 else "")
+    return " ".join(map(str, offsets[:MOST_RANGES])) + (f" and {more} more: --json shows all" if more > 0 else "")
 
 
 def _whole(number: float | None) -> str | None:
@@ -297,6 +297,8 @@ def _plain(value: object) -> object:
     match value:
         case float():
             return _whole(value)
+        case Interval():
+            return str(value)
         case tuple():
             return _ranges(value) or "-"
         case "":

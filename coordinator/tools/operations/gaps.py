@@ -13,7 +13,16 @@ from typing import Annotated
 
 from coordinator.progress.segments import Progress, Segment
 from coordinator.redis.group_state import GroupState
-from coordinator.tools.fields import EndAge, HashesText, LogEnd, Means, PartitionNumber, StableOffset, TopicField
+from coordinator.tools.fields import (
+    EndAge,
+    HashesText,
+    Interval,
+    LogEnd,
+    Means,
+    PartitionNumber,
+    StableOffset,
+    TopicField,
+)
 from coordinator.tools.operations.log_ends import age_s
 from coordinator.values.ranges import OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
@@ -21,11 +30,13 @@ from coordinator.values.subscription import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The gaps of one hash range; offset ranges are inclusive text (rule: half-open-offsets)."""
+    """The gaps of one hash range; offset ranges are inclusive (rule: half-open-offsets)."""
 
     hashes: HashesText
     position: Annotated[int, Means("The next offset to read.")]
-    missing: Annotated[tuple[str, ...], Means("Unread ranges of offsets, inclusive.", "MISSING")]
+    missing: Annotated[
+        tuple[Interval, ...], Means("Unread ranges of offsets: the first and the last of each.", "MISSING")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,7 @@ def _of_partition(tp: TopicPartition, state: GroupState) -> PartitionGaps:
     found = progress(state, tp)
     furthest, end = _furthest(found), state.ends.get(tp)
     parts = ((s, _missing(s, furthest)) for s in found.segments)
-    missing = tuple(Gap(str(s.hashes), s.position, tuple(map(str, offsets))) for s, offsets in parts if offsets)
+    missing = tuple(Gap(str(s.hashes), s.position, tuple(map(Interval.of, offsets))) for s, offsets in parts if offsets)
     age = None if end is None else age_s(state, tp.topic)
     return PartitionGaps(tp.topic, tp.partition, found.stable, furthest, missing, end, age)
 

@@ -46,7 +46,7 @@ def audited(
 
 
 def found(result: Audit) -> list[tuple[str, str]]:
-    return [(f.kind, f.offsets) for p in result.partitions for f in p.faults]
+    return [(f.kind, str(f.offsets)) for p in result.partitions for f in p.faults]
 
 
 def test_records_of_the_log_are_compared_with_the_sink(members: Group, tp: TopicPartition, tmp_path: Path) -> None:

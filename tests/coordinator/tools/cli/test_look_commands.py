@@ -102,7 +102,7 @@ def test_gaps_are_the_missing_offsets_above_the_stable_offset(run: Run, redis_ur
     assert ["orders", "0", "5", "50", WHOLE_TEXT, "5-44", "48-49"] in [line.split() for line in out.splitlines()]
     _, out, _ = run("gaps", known_group, "--json", "--redis", redis_url)
     assert json.loads(out)["partitions"][0]["gaps"] == [
-        {"hashes": WHOLE_TEXT, "position": 5, "missing": ["5-44", "48-49"]}
+        {"hashes": WHOLE_TEXT, "position": 5, "missing": [[5, 44], [48, 49]]}
     ]
     assert json.loads(out)["partitions"][1]["gaps"] == []
 

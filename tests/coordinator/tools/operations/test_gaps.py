@@ -1,6 +1,7 @@
 """The gaps above a stable offset: as `coop-kafka gaps` shows them."""
 
 from coordinator.progress.segments import Rectangle
+from coordinator.tools.fields import Interval
 from coordinator.tools.operations.gaps import Gap, PartitionGaps, gaps
 from coordinator.values.ranges import WHOLE, OffsetRange
 from group_states import LOWER, UPPER, group_state
@@ -10,7 +11,9 @@ def test_gaps_are_the_missing_offsets_before_the_highest_done_offset() -> None:
     picture = group_state(((LOWER, 8), (UPPER, 24)), Rectangle(UPPER, OffsetRange(28, 30)))
 
     assert gaps(picture) == (
-        PartitionGaps("orders", 0, 8, 30, (Gap(str(LOWER), 8, ("8-29",)), Gap(str(UPPER), 24, ("24-27",)))),
+        PartitionGaps(
+            "orders", 0, 8, 30, (Gap(str(LOWER), 8, (Interval(8, 29),)), Gap(str(UPPER), 24, (Interval(24, 27),)))
+        ),
         PartitionGaps("orders", 1, 3, 3, ()),
     )
 
@@ -19,4 +22,4 @@ def test_gaps_between_individual_commits_are_written_inclusive() -> None:
     """The example of the draft KIP: stable 42, [45-47] and [50-50] are done. Its stable offset is 43 here."""
     picture = group_state(((WHOLE, 43),), Rectangle(WHOLE, OffsetRange(45, 48)), Rectangle(WHOLE, OffsetRange(50, 51)))
 
-    assert gaps(picture)[0].gaps == (Gap(str(WHOLE), 43, ("43-44", "48-49")),)
+    assert gaps(picture)[0].gaps == (Gap(str(WHOLE), 43, (Interval(43, 44), Interval(48, 49))),)

@@ -68,7 +68,10 @@ def test_describe_shows_who_reads_which_offsets(run: Run, members: Group, tp: To
     assert second[:-1] == ["2-3", two.member]
     assert {first[-1], second[-1]} <= {str(s) for s in range(60)}
     (partition,) = json.loads(run("describe", members.name, "--json", "--redis", members.redis_url)[1])["partitions"]
-    assert [(s["offsets"], s["member"]) for s in partition["slices"]] == [(["0-1"], one.member), (["2-3"], two.member)]
+    assert [(s["offsets"], s["member"]) for s in partition["slices"]] == [
+        ([[0, 1]], one.member),
+        ([[2, 3]], two.member),
+    ]
 
 
 def test_describe_of_an_idle_group_shows_no_offsets(run: Run, members: Group, tp: TopicPartition) -> None:
