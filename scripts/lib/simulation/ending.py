@@ -96,6 +96,8 @@ def _all_but_parked(world: World, apps: Applications) -> bool:
     if state.run_id == "0" or not state.at_but_parked(ends):
         return False
     missing = [r for tp, end in ends.items() for r in world.needed(tp, end) if not state.parked(r)]
+    if any(map(world.cuts.excuses, missing)):
+        return False  # positions lie above records of a log that was cut, and no member has found that yet
     if missing:
         raise Violation(f"LOST: {missing[0]} is not parked, and never reached the sink")
     return True
