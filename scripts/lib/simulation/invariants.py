@@ -44,6 +44,7 @@ class Invariants:
         self.members = Members()  # at the last look
         self.leases_before: Mapping[str, float] = {}  # at the look before
         self.placed_again = 0  # partitions, after a loss of state
+        self._deleted: set[TopicPartition] = set()  # by an operator, and not placed since
         self.states = [State()]  # all states so far, in order
 
     @property
@@ -103,6 +104,7 @@ class Invariants:
         self.states.append(State(nonce, run_id or "", recovering, epoch, of_filter or "", *known, forbids))
         if founding and founding != self.founding:
             self._found(founding)
+        self._begin_anew(self._deleted & segments.keys())
         if epoch > self.reset:
             self._reset(epoch)
 
@@ -114,6 +116,21 @@ class Invariants:
         for tp, base in self.base.items():
             if any(position > base for _, position in self.state.segments.get(tp, ())):
                 self.base[tp] = min(base, len(self._kafka.logs[tp]))
+
+    def deleted(self) -> None:
+        """An operator has deleted the group.
+
+        A member that slept may bring it back, with the founding that it knows. Then its positions, and the first ones
+        of new queries, are where the group begins: nothing proves those of before (operations.md, "delete").
+        """
+        self._deleted = set(self.base)
+
+    def _begin_anew(self, tps: set[TopicPartition]) -> None:
+        """Note the first look at partitions that an operator had deleted."""
+        for tp in tps:
+            self.base[tp] = min(position for _, position in self.state.segments[tp])
+            self._sink.reset(self._kafka.logs[tp], self.state.done)
+        self._deleted -= tps
 
     def _reset(self, epoch: int) -> None:
         """Note the first look with an operator's reset in force."""
