@@ -46,6 +46,7 @@ class Invariants:
         self.placed_again = 0  # partitions, after a loss of state
         self._deleted: set[TopicPartition] = set()  # by an operator, and not placed since
         self.states = [State()]  # all states so far, in order
+        self._sound = State()  # the latest one that is no old copy
 
     @property
     def state(self) -> State:
@@ -84,7 +85,7 @@ class Invariants:
             owners = _owners(flat)
             if tp in segments:
                 self.base.setdefault(tp, min(p for _, p in segments[tp]))
-                if tp not in self.state.segments and founding == self.founding:
+                if run_id != "0" and tp not in self._sound.segments and founding == self.founding:
                     self._begins_where_it_was(tp, min(p for _, p in segments[tp]), int(reset or 0))
                 _tile(tp, segments[tp], owners)
                 _stable(tp, segments[tp], of_topics[tp.topic].get(str(tp.partition)))
@@ -102,6 +103,7 @@ class Invariants:
         known = segments, ics, current, handed, assignment, struck, parsed(growth), records
         forbids = not policy_of(policy).of_group.may_share(TOPIC)
         self.states.append(State(nonce, run_id or "", recovering, epoch, of_filter or "", *known, forbids))
+        self._sound = self._sound if run_id == "0" else self.state
         if founding and founding != self.founding:
             self._found(founding)
         self._begin_anew(self._deleted & segments.keys())
