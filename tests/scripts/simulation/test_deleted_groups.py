@@ -36,7 +36,7 @@ def placed(world: World, position: int) -> None:
 
 def test_a_deleted_group_begins_where_the_next_query_places_it(world: World) -> None:
     verbs = OperatorVerbs.of_group(Line(world.server, lambda _: None), world.group, lambda: world.server.now_ms)
-    verbs.delete(verbs.names())
+    verbs.delete()
     placed(world, 3)
     assert [r.offset for r in world.needed(TP, 5)] == [3, 4]
 
