@@ -41,6 +41,7 @@ def _calm(world: World, apps: Applications) -> None:
     for driver in apps.running:
         of_others = driver.wishes.assignors == EXCLUSIVE or driver.filter != world.filters.current
         if world.pins or of_others or driver.checkpoint.assigned:
+            driver.world.sink.unconfirmed.add((driver.checkpoint.name, len(driver.checkpoint.wal) - 1))
             apps.kill(driver)
 
 
