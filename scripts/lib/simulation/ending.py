@@ -26,6 +26,7 @@ def quietly(world: World, apps: Applications) -> None:
 def _calm(world: World, apps: Applications) -> None:
     world.trace("--- quiet")
     apps.work.slow.clear()
+    apps.work.calm = True
     world.brokers.recover()
     apps.quiet = True
     for each in world.sets:
