@@ -20,13 +20,12 @@ from coordinator.member.requests import (
     LogLine,
     ReadExtents,
     ReadProgress,
-    ReadStable,
     Recreate,
     ReportEnds,
 )
 from coordinator.member.state import Losses, State, StoredEnds
 from coordinator.progress import data_loss
-from coordinator.progress.data_loss import Aged, Cut, Loss, Recreated, Truncated
+from coordinator.progress.data_loss import Aged, Cut, Loss, Recreated, Truncated, Unread
 from coordinator.progress.leader_epochs import Extent, extents_of, leader_epochs, parsed
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset
@@ -50,8 +49,9 @@ def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
     if not acquired.progress.keys() <= bounds.keys():
         return Decision(state, (), LookAgain(RETRY_MS, "a topic that the member owns has vanished"))
     state, found, ends = _found(state, acquired, bounds, seen)
-    if found and call.setup.settings.fail_on_data_loss:
-        raise data_loss.error(found[0])
+    read = [loss for loss in found if not isinstance(loss, Unread)]
+    if read and call.setup.settings.fail_on_data_loss:
+        raise data_loss.error(read[0])
     if found:
         return _accept(state, acquired, found, seen, call)
     report, settled = _report(state, acquired, bounds, ends), None if state.log.unsure else looked_at
@@ -64,9 +64,9 @@ def _found(
     """All losses, and the bounds that show them. A leader epoch that was checked is not read again."""
     own = data_loss.extents(state.losses.completed, acquired.reset, acquired.topic_ids)
     log, own_ends = with_epoch_ends(state.log, own, seen)
-    known = _known(state, acquired, bounds, seen)
+    known, reach = _known(state, acquired, bounds, seen)
     log, known_ends = with_epoch_ends(log, known, seen)
-    cut = data_loss.cuts(own, own_ends) | data_loss.cuts(known, known_ends)
+    cut = data_loss.cuts_by(known, known_ends, reach) | data_loss.cuts(own, own_ends)
     lost = data_loss.lost(bounds, acquired.topic_ids, log.topics, cut)
     log, ends = judged(log, data_loss.reach(acquired.progress), lost, seen)
     found = tuple(data_loss.losses(acquired.progress, ends, acquired.topic_ids, log.topics, cut))
@@ -76,8 +76,8 @@ def _found(
 
 def _known(
     state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], seen: Seen
-) -> dict[TopicPartition, Extent]:
-    """The extents of logs under older leader epochs, up to the last offsets that are done.
+) -> tuple[dict[TopicPartition, Extent], Mapping[TopicPartition, int]]:
+    """The extents of logs under older leader epochs, and the offsets after the last ones that are done.
 
     Read if a leader epoch or a range is new to this process.
     """
@@ -87,18 +87,14 @@ def _known(
         if state.losses.checked.get(tp) != (state.life.nonce, epoch)
     }
     if not new:
-        return {}
+        return {}, {}
     texts = seen.of(ReadExtents(tuple(sorted({tp.topic for tp in new}))))
     known = {**state.mirrored.extents, **parsed(texts, acquired.reset, acquired.topic_ids)}
     older = {tp: known[tp] for tp, epoch in new.items() if tp in known and known[tp].epoch < epoch}
     if not older:
-        return {}
-    progress = seen.of(ReadProgress(tuple(sorted(older))))
-    return {
-        tp: replace(extent, end=min(extent.end, max(s.reach for s in progress[tp].segments)))
-        for tp, extent in older.items()
-        if tp in progress
-    }
+        return {}, {}
+    reach = data_loss.reach(seen.of(ReadProgress(tuple(sorted(older)))))
+    return {tp: extent for tp, extent in older.items() if tp in reach}, reach
 
 
 def _checked(
@@ -116,7 +112,7 @@ def _owned(acquired: Acquired) -> tuple[TopicPartition, ...]:
 def _accept(state: State, acquired: Acquired, found: Sequence[Loss], seen: Seen, call: Call) -> Decision:
     """failOnDataLoss=false: move on to the records that are left, with a log line and an event for each loss."""
     for loss in found:
-        for request in _moves(loss, state, acquired, seen, call):
+        for request in _moves(loss, state, acquired, call):
             seen.done(request)
     state = mirror(replace(state, evidence=state.evidence.forgotten()), seen)
     notices: list[Request[Any]] = []
@@ -125,8 +121,8 @@ def _accept(state: State, acquired: Acquired, found: Sequence[Loss], seen: Seen,
     return Decision(replace(state, owning=replace(state.owning, stale=True)), tuple(notices), LookAgain(RETRY_MS))
 
 
-def _moves(loss: Loss, state: State, acquired: Acquired, seen: Seen, call: Call) -> Iterator[Request[Any]]:
-    """The requests that move positions past a loss. Lanes ahead of the others may repeat; no lane skips records."""
+def _moves(loss: Loss, state: State, acquired: Acquired, call: Call) -> Iterator[Request[Any]]:
+    """The requests that move positions past a loss. Individual commits may repeat; no lane skips records."""
     topics, bounds = state.log.topics, state.log.bounds
     match loss:
         case Aged(tp, _, beginning):
@@ -135,8 +131,7 @@ def _moves(loss: Loss, state: State, acquired: Acquired, seen: Seen, call: Call)
             here = replace(here, founding=state.life.founding)
             yield Claim(here, {tp: (Fact(WHOLE, beginning),)})
         case Truncated(tp, _, end) | Cut(tp, _, end):
-            lowest = seen.of(ReadStable((tp.topic,))).get(tp, end)
-            yield Recreate(topics, {tp: min(lowest, end)}, _extent_texts(acquired, {tp: bounds[tp]}))
+            yield Recreate(topics, {tp: end}, _extent_texts(acquired, {tp: bounds[tp]}))
         case Recreated(topic, _, _):
             yield Recreate(topics, {tp: b.beginning for tp, b in bounds.items() if tp.topic == topic})
 

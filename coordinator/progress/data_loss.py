@@ -118,6 +118,18 @@ class Cut:
         )
 
 
+class Unread(Cut):
+    """The log was cut below records that nobody has committed. A batch under way may have read them."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return (
+            f"{self.tp}: records {self.end}-{self.read - 1}, which no query has committed (leader epoch {self.epoch}),"
+            " are no longer in the log; batches under way read their offsets again"
+        )
+
+
 Loss = Aged | Truncated | Cut | Recreated
 
 
@@ -139,6 +151,15 @@ def cuts(extents: Extents, ends: Mapping[TopicPartition, int]) -> dict[TopicPart
         for tp, extent in extents.items()
         if tp in ends and ends[tp] < extent.end
     }
+
+
+def cuts_by(
+    extents: Extents, ends: Mapping[TopicPartition, int], reach: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, Cut]:
+    """The same of logs that are done below `reach`: records above it are unread, whatever the extent."""
+    read = {tp: Extent(extent.epoch, min(extent.end, reach[tp])) for tp, extent in extents.items()}
+    unread = {tp: Unread(tp, cut.read, cut.end, cut.epoch) for tp, cut in cuts(extents, ends).items()}
+    return {**unread, **cuts(read, ends)}
 
 
 def reach(progress: Mapping[TopicPartition, Progress]) -> dict[TopicPartition, int]:

@@ -29,9 +29,9 @@ _DRAIN = verb(
     "why members",
     lambda reply: (int(reply["drained"]), int(reply["others"])),
 )
-_DELETE = verb("delete", "meta leases", "count_only", number("keys"), others="")
+_DELETE = verb("delete", "meta leases", "count_only seen", number("keys"), others="")
 _COPY = verb("copy", "", "", lambda reply: [pairs(found) for found in reply["hashes"]], hashes="")
-_RESTORE = verb("restore", "meta leases events", "why kept_ms hashes", nothing, others="", copied="")
+_RESTORE = verb("restore", "meta leases events", "why kept_ms hashes seen", nothing, others="", copied="")
 _FOUND = verb(
     "found", "meta topics events", "nonce why places ics", number("founded"), partitions="segments ics stable"
 )
@@ -116,20 +116,29 @@ class OperatorVerbs:
         calls.list_group()
         return founded > 0
 
-    def delete(self, names: Iterable[str]) -> int:
-        """Delete those keys of the group at once, and its name. The answer is their number. Raises `Busy`."""
-        deleted = self._delete(names, count_only=False)
+    def delete(self) -> int:
+        """Delete all keys of the group at once, and its name. The answer is their number.
+
+        Raises `Busy`, and `Superseded` if the group has changed since the call has listed its keys.
+        """
+        deleted = self._delete(count_only=False)
         with self.calls.client.reading() as redis:
             redis.srem(GROUPS, self.calls.keys.group)
         return deleted
 
-    def deletable(self, names: Iterable[str]) -> int:
-        """The number of those keys, if they may be deleted now. Raises `Busy`."""
-        return self._delete(names, count_only=True)
+    def deletable(self) -> int:
+        """The number of keys of the group, if they may be deleted now. Raises `Busy`."""
+        return self._delete(count_only=True)
 
-    def _delete(self, names: Iterable[str], *, count_only: bool) -> int:
-        others = sorted({*names} - {self.calls.keys.meta, self.calls.keys.leases})
-        return self.calls.run(_DELETE, count_only=count_only, others=others)
+    def _delete(self, *, count_only: bool) -> int:
+        k, seen = self.calls.keys, self._seen()
+        others = [name for name in self.names() if name not in (k.meta, k.leases)]
+        return self.calls.run(_DELETE, count_only=count_only, seen=seen, others=others)
+
+    def _seen(self) -> str:
+        """The state of the group. While it is in force, the group gets no other keys."""
+        meta = self.calls.hash(self.calls.keys.meta)
+        return f"{meta.get('nonce', '')} {meta.get('commit_seq', '')}"
 
     def copied(self, wanted: Callable[[str], bool]) -> dict[str, dict[str, str]]:
         """The `wanted` hashes of the group, at one moment. Their names leave out the prefix of the group."""
@@ -138,13 +147,14 @@ class OperatorVerbs:
         return dict(zip(map(self._short, names), found, strict=True))
 
     def restore(self, hashes: Mapping[str, Mapping[str, str]], why: str) -> None:
-        """Replace all keys of the group by these hashes, except its events. Raises `Busy`."""
-        k = self.calls.keys
+        """Replace all keys of the group by these hashes, except its events. Raises `Busy` and `Superseded`."""
+        k, seen = self.calls.keys, self._seen()
         self.calls.run(
             _RESTORE,
             why=why,
             kept_ms=str(KEPT_MS),
             hashes=[flat(fields) for fields in hashes.values()],
+            seen=seen,
             others=[name for name in self.names() if name not in (k.meta, k.leases, k.events)],
             copied=[k.prefix + name for name in hashes],
         )

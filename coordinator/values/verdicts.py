@@ -26,7 +26,7 @@ class Replaced(Verdict):
 
 
 class Superseded(Verdict):
-    """Another reset of the group has been made meanwhile."""
+    """Another reset of the group has been made meanwhile, or its keys may have changed since a call listed them."""
 
 
 class Recovering(Verdict):

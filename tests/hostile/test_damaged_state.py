@@ -346,7 +346,7 @@ def test_no_command_shows_replaces_or_deletes_state_of_a_newer_version(lived: Wo
     for verb in (
         lambda: copies.restore(lived.client, copy),
         lambda: copies.backup(lived.client, lived.group),
-        lambda: operator.delete(operator.names()),
+        operator.delete,
         lambda: operator.policies.set_policy({"accept.individual.commit": "false"}),
     ):
         with pytest.raises(StateFormatError, match="schema '2'"):
@@ -361,7 +361,7 @@ def test_a_key_of_another_kind_is_neither_replaced_by_a_copy_nor_deleted(lived: 
         lived.redis.delete(key_of(lived, of_members))
     lived.redis.set(key_of(lived, name), "somebody else's")
     before, operator = dump(lived), OperatorVerbs.of_group(lived.client, lived.group)
-    for verb in (lambda: copies.restore(lived.client, copy), lambda: operator.delete(operator.names())):
+    for verb in (lambda: copies.restore(lived.client, copy), operator.delete):
         with pytest.raises(StateFormatError):
             verb()
     assert dump(lived) == before

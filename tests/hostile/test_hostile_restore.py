@@ -219,7 +219,7 @@ class SoundGroup:
         return {name: (self._bytes.dump(name), self._bytes.pexpiretime(name)) for name in names}
 
     def close(self) -> None:
-        OperatorVerbs.of_group(self.world.client, self.world.group).delete(self.sound)
+        OperatorVerbs.of_group(self.world.client, self.world.group).delete()
         self._bytes.close()
 
 

@@ -194,7 +194,7 @@ class Life:
         assert world.redis.hgetall(keys.ics(TP)) == {str(WHOLE): "9-9"}
         assert world.redis.hgetall(keys.stable("orders")) == {"0": "7", "1": "3"}
         assert [name for name in verbs.names() if world.redis.pttl(name) == -1] == []
-        verbs.delete(verbs.names())
+        verbs.delete()
 
     def _seen_and_deleted(self, world: World) -> None:
         assert world.group in list_groups(world.client)
@@ -208,7 +208,7 @@ class Life:
         restored = copies.backup(world.client, world.group).keys
         assert {**restored, "meta": {}} == {**copy.keys, "meta": {}}
         operator = OperatorVerbs.of_group(world.client, world.group)
-        assert operator.delete(operator.names()) > 5
+        assert operator.delete() > 5
         assert operator.names() == []
         try:
             world.store.positions.status()

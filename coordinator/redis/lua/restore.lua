@@ -1,9 +1,10 @@
 -- Replaces the keys of the group by a copy that an operator loads. No server has the run id of a copy. So the next member
 -- finds a loss of state, and recovers (rule: recover-by-proof). Refused while a member's lease runs.
--- A.why: for the event, A.kept_ms: ms until the copy expires, A.hashes: [field, value, ...] of each key of the copy
--- Reply {OK} alone | BUSY member lease_end now | SCHEMA
+-- A.why: for the event, A.kept_ms: ms until the copy expires, A.hashes: [field, value, ...] of each key of the copy,
+-- A.seen: "nonce commit_seq" before the caller listed the keys
+-- Reply {OK} alone | BUSY member lease_end now | SUPERSEDED | SCHEMA
 -- Uses damage, events, leases, names, prelude
-local bad = other_schema() or busy(K.leases)
+local bad = other_schema() or busy(K.leases) or worked_since(A.seen)
 if bad then return bad end
 check_kinds(true)
 redis.call('DEL', META, K.leases)

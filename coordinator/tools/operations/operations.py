@@ -117,7 +117,7 @@ class Operator:
     def remains(self) -> Remains:
         """The parts to delete. Raises `GroupBusyError` while members live, and `UnknownGroupError`."""
         with refused(self._group):
-            keys = self._store.deletable(self._store.names())
+            keys = self._store.deletable()
         found = Remains(keys, tuple(sorted(self._in_mirror())))
         if not found.keys and not found.mirrored:
             raise UnknownGroupError(f"neither Redis nor Kafka has a group {self._group!r} of coop-kafka")
@@ -128,7 +128,7 @@ class Operator:
         found = self.remains()
         self._log.delete_group_offsets(self._group, found.mirrored)
         with refused(self._group):
-            self._store.delete(self._store.names())
+            self._store.delete()
         self._log.delete_group_offsets(self._group, self._in_mirror())  # a member may have written meanwhile
         return found
 

@@ -39,8 +39,8 @@ def refusal(group: str, verdict: verdicts.Verdict) -> CoopKafkaError:
             )
         case verdicts.Superseded():
             return GroupBusyError(
-                f"another operator has just reset group {group!r}",
-                "look at the positions with coop-kafka describe, and reset them again if they are wrong",
+                f"another operator has just reset group {group!r}, or a query has worked in it",
+                "look at the group with coop-kafka describe, and run the command again if you still want to",
             )
         case verdicts.Recovering():
             return GroupBusyError(

@@ -18,7 +18,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/losing.py",
-                "cut = data_loss.cuts(own, own_ends) | data_loss.cuts(known, known_ends)",
+                "cut = data_loss.cuts_by(known, known_ends, reach) | data_loss.cuts(own, own_ends)",
                 "cut = dict[TopicPartition, Cut]()",
             ),
         ),
@@ -297,6 +297,22 @@ FAULTS = (
         "an assertion reaches beyond the cut of its log",
         (Edit("coordinator/member/apply.py", "facts_below(facts, left))", "facts)"),),
         _CUT_LOGS,
+    ),
+    Fault(
+        "a batch of before a cut that nobody had committed is committed after it",
+        (
+            Edit(
+                "coordinator/progress/data_loss.py",
+                "return {**unread, **cuts(read, ends)}",
+                "return cuts(read, ends)",
+            ),
+        ),
+        ("tests/coordinator/member/test_cut_logs.py", "tests/coordinator/member/test_losing.py"),
+    ),
+    Fault(
+        "positions above a cut stay",
+        (Edit("coordinator/redis/lua/recreate.lua", "if less(p.position, s.value) then", "if false then"),),
+        ("tests/coordinator/redis/test_recovery.py",),
     ),
     Fault(
         "positions of a cut log are written without its leader epoch",

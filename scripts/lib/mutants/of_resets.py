@@ -10,6 +10,17 @@ _SCRIPTS = (
 
 FAULTS = (
     Fault(
+        "a late call of an operator deletes or replaces a part of a group",
+        (
+            Edit(
+                "coordinator/redis/lua/shared/leases.lua",
+                "  return { 'SUPERSEDED' }\n",
+                "  return nil\n",
+            ),
+        ),
+        ("tests/coordinator/redis/test_late_operators.py",),
+    ),
+    Fault(
         "a refused reset takes the leader epoch out of the mirror",
         (
             Edit(

@@ -26,6 +26,7 @@ def quietly(world: World, apps: Applications) -> None:
 def _calm(world: World, apps: Applications) -> None:
     world.trace("--- quiet")
     apps.work.slow.clear()
+    apps.work.calm = True
     world.brokers.recover()
     apps.quiet = True
     for each in world.sets:
@@ -41,6 +42,7 @@ def _calm(world: World, apps: Applications) -> None:
     for driver in apps.running:
         of_others = driver.wishes.assignors == EXCLUSIVE or driver.filter != world.filters.current
         if world.pins or of_others or driver.checkpoint.assigned:
+            driver.world.sink.unconfirmed.add((driver.checkpoint.name, len(driver.checkpoint.wal) - 1))
             apps.kill(driver)
 
 
@@ -96,6 +98,8 @@ def _all_but_parked(world: World, apps: Applications) -> bool:
     if state.run_id == "0" or not state.at_but_parked(ends):
         return False
     missing = [r for tp, end in ends.items() for r in world.needed(tp, end) if not state.parked(r)]
+    if any(map(world.cuts.excuses, missing)):
+        return False  # positions lie above records of a log that was cut, and no member has found that yet
     if missing:
         raise Violation(f"LOST: {missing[0]} is not parked, and never reached the sink")
     return True

@@ -44,7 +44,9 @@ class Invariants:
         self.members = Members()  # at the last look
         self.leases_before: Mapping[str, float] = {}  # at the look before
         self.placed_again = 0  # partitions, after a loss of state
+        self._deleted: set[TopicPartition] = set()  # by an operator, and not placed since
         self.states = [State()]  # all states so far, in order
+        self._sound = State()  # the latest one that is no old copy
 
     @property
     def state(self) -> State:
@@ -83,7 +85,7 @@ class Invariants:
             owners = _owners(flat)
             if tp in segments:
                 self.base.setdefault(tp, min(p for _, p in segments[tp]))
-                if tp not in self.state.segments and founding == self.founding:
+                if run_id != "0" and tp not in self._sound.segments and founding == self.founding:
                     self._begins_where_it_was(tp, min(p for _, p in segments[tp]), int(reset or 0))
                 _tile(tp, segments[tp], owners)
                 _stable(tp, segments[tp], of_topics[tp.topic].get(str(tp.partition)))
@@ -101,8 +103,10 @@ class Invariants:
         known = segments, ics, current, handed, assignment, struck, parsed(growth), records
         forbids = not policy_of(policy).of_group.may_share(TOPIC)
         self.states.append(State(nonce, run_id or "", recovering, epoch, of_filter or "", *known, forbids))
+        self._sound = self._sound if run_id == "0" else self.state
         if founding and founding != self.founding:
             self._found(founding)
+        self._begin_anew(self._deleted & segments.keys())
         if epoch > self.reset:
             self._reset(epoch)
 
@@ -114,6 +118,21 @@ class Invariants:
         for tp, base in self.base.items():
             if any(position > base for _, position in self.state.segments.get(tp, ())):
                 self.base[tp] = min(base, len(self._kafka.logs[tp]))
+
+    def deleted(self) -> None:
+        """An operator has deleted the group.
+
+        A member that slept may bring it back, with the founding that it knows. Then its positions, and the first ones
+        of new queries, are where the group begins: nothing proves those of before (operations.md, "delete").
+        """
+        self._deleted = set(self.base)
+
+    def _begin_anew(self, tps: set[TopicPartition]) -> None:
+        """Note the first look at partitions that an operator had deleted."""
+        for tp in tps:
+            self.base[tp] = min(position for _, position in self.state.segments[tp])
+            self._sink.reset(self._kafka.logs[tp], self.state.done)
+        self._deleted -= tps
 
     def _reset(self, epoch: int) -> None:
         """Note the first look with an operator's reset in force."""

@@ -37,6 +37,7 @@ class Server:
     scheduler: Scheduler
     random: Random
     watch: Callable[[], None] = lambda: None
+    deleted: Callable[[], None] = lambda: None  # called right after an operator's call has deleted the group
     skew_ms: int = 0  # Redis TIME against the hosts' clocks
     away_until_ms: int = 0
     unreliable: float = 0.0  # probability of a fault in one call
@@ -58,7 +59,10 @@ class Server:
         asked["call"]["now"] = str(self.now_ms)
         self.seen["scripts"] += 1
         try:
-            return self.client.run(verb, keys, [json.dumps(asked)])
+            reply = self.client.run(verb, keys, [json.dumps(asked)])
+            if verb == "delete" and not asked["arguments"]["count_only"]:
+                self.deleted()
+            return reply
         finally:
             if verb not in _QUIET_VERBS:
                 self.watch()

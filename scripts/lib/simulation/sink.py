@@ -44,6 +44,7 @@ class Sink:
         self.skipped: set[Record] = set()  # an operator's reset skipped these: the group owes them no more
         self.excused: set[Record] = set()  # missing when a reset moved positions: they may come out of order
         self.repeated: Record | None = None  # a record that two batches completed
+        self.unconfirmed: set[tuple[str, int]] = set()  # batches that nobody can confirm: their drivers were killed
         self.highest: dict[bytes | None, dict[TopicPartition, int]] = {}  # highest offset of each key
         self._batches: set[tuple[str, int]] = set()
         self.crossed = 0  # pairs of records in order, of which a growth was between
@@ -75,7 +76,8 @@ class Sink:
         # A repeated batch id with other records would be dropped: so records that were not delivered are not complete.
         done = [*(r for r in records if r in self.delivered), *dropped]
         self.confirm(done, (checkpoint, batch))
-        self.repeated = next((r for r in done if self.completed[r][0] != (checkpoint, batch)), self.repeated)
+        known = {(checkpoint, batch), *self.unconfirmed}
+        self.repeated = next((r for r in done if self.completed[r][0] not in known), self.repeated)
 
     def skips(self, checkpoint: str, batch: int) -> bool:
         """Whether it has this batch of an earlier life. Then it reads nothing of the replay."""

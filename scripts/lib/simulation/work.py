@@ -30,6 +30,7 @@ class Work:
     def __init__(self, world: World) -> None:
         self._world = world
         self.slow: set[bytes | None] = set()
+        self.calm = False  # the quiet end: only records take time
         self.endless: set[Record] = set()
         self.held_up: Counter[Record] = Counter()  # drivers, since this was cleared
         self.failing: dict[Record, int] = {}  # the number of calls that will fail

@@ -117,7 +117,7 @@ class World:
         self.invariants = Invariants(self._valkey.look, keys, self.kafka, self.sink)
         self.server = Server(self._valkey.client, self._valkey.raw, keys, self.scheduler, self.random, seen=seen)
         self.server.forget()
-        self.server.watch = self._watch
+        self.server.watch, self.server.deleted = self._watch, self._deleted
         self.turns, self.recoveries, self.trials = Turns(self.invariants.states), Recoveries(seen), Trials()
         self.lives: dict[str, str] = {}  # of each member: the driver whose first join was the latest
         self.joined_with: dict[str, GroupSettings] = {}  # the settings of each member at its last join
@@ -239,6 +239,13 @@ class World:
             self.producers.recorded(growth.old, growth.new)
         if not self.producers.founded:
             self.producers.founded = len(self.invariants.base)
+
+    def _deleted(self) -> None:
+        """An operator has deleted the group, maybe by a call that came late."""
+        self.server.seen["deleted"] += 1
+        self.server.copies.clear()  # an old copy would bring the deleted group back
+        self.producers.break_promise()
+        self.invariants.deleted()
 
     def _live_settings(self) -> list[GroupSettings]:
         """The settings of the members with a lease."""

@@ -16,10 +16,10 @@ def elected(members: Group) -> Elected:
     return Elected(members.log())
 
 
-def sharing(
+def halves(
     members: Group, elected: Elected, other: Elected, tp: TopicPartition
 ) -> tuple[Service, Service, StreamOffset, StreamOffset]:
-    """Two members with a half of the partition each, and the batches of 5-9 that are in their sinks."""
+    """Two members with a half of the partition each, and their offsets at 5. Then 5-9 are produced."""
     one, two = (
         members.service(subscribed(tp), log=log, fail_on_data_loss=False, session_ms=60_000) for log in (elected, other)
     )
@@ -30,7 +30,15 @@ def sharing(
     assert one.next_offset(end, UNLIMITED) is None, "it commits 5, and releases a half"
     assert two.next_offset(start, UNLIMITED) is None, "the second acquires that half"
     members.kafka.produce(tp.topic, keyed(5))
-    ends = batch(one, end), batch(two, start)
+    return one, two, end, start
+
+
+def sharing(
+    members: Group, elected: Elected, other: Elected, tp: TopicPartition
+) -> tuple[Service, Service, StreamOffset, StreamOffset]:
+    """The same members, and the batches of 5-9 that are in their sinks."""
+    one, two, *starts = halves(members, elected, other, tp)
+    ends = batch(one, starts[0]), batch(two, starts[1])
     assert records(ends[0]) == records(ends[1]) == read(tp, 5, 10)
     return one, two, *ends
 
@@ -51,10 +59,10 @@ def test_a_batch_of_the_log_before_a_cut_skips_no_record_after_it(
     elected.elect(tp, at=8)
     members.kafka.produce(tp.topic, keyed(2))
     one.next_offset(of_one, UNLIMITED)
-    assert (members.events.count("loss"), positions(members, tp)) == (1, {5})
+    assert (members.events.count("loss"), positions(members, tp)) == (1, {5, 8})
     assert leader_epoch(members, tp) == "1"
     then = two.next_offset(of_two, UNLIMITED)
-    assert positions(members, tp) == {5, 8}, "its half was read up to the cut, and no further"
+    assert positions(members, tp) == {8}, "its half was read up to the cut, and no further"
     assert then is not None
     assert records(then) == read(tp, 8, 12)
 
@@ -81,5 +89,19 @@ def test_a_member_that_still_sees_the_former_leader_asserts_nothing_of_the_cut_l
     members.kafka.produce(tp.topic, keyed(2))
     one.next_offset(of_one, UNLIMITED)
     two.next_offset(of_two, UNLIMITED)
-    assert positions(members, tp) == {5}
+    assert positions(members, tp) == {5, 8}
     assert leader_epoch(members, tp) == "1", "the member's later look does not replace it"
+
+
+def test_a_batch_across_a_cut_that_another_member_finds_before_its_commit_skips_no_record(
+    members: Group, elected: Elected, tp: TopicPartition
+) -> None:
+    """Nobody has committed the records that are gone, so only the extent in Redis shows the cut."""
+    former = Elected(elected.log, elected.began, behind=True)
+    one, two, of_one, start = halves(members, elected, former, tp)
+    of_two = batch(two, start)
+    elected.elect(tp, at=8)
+    members.kafka.produce(tp.topic, keyed(2))
+    one.next_offset(of_one, UNLIMITED)
+    two.next_offset(of_two, UNLIMITED)
+    assert (members.events.count("loss"), positions(members, tp)) == (1, {5})

@@ -20,7 +20,6 @@ from coordinator.member.requests import (
     ReadExtents,
     ReadHighWatermarks,
     ReadProgress,
-    ReadStable,
     Recreate,
     ReportEnds,
 )
@@ -253,18 +252,14 @@ def test_it_is_low_and_the_older_leader_epoch_ends_lower__data_loss_at_once() ->
     assert decision == Decision(state, (), fails(DataLossError, CUT))
 
 
-@pytest.mark.parametrize(
-    ("stable", "then"), [pytest.param({TP: 5}, 5, id="others are behind"), pytest.param({}, 9, id="unknown")]
-)
-def test_truncated__recreate_at_the_end_of_the_log_or_lower(stable: dict[Any, int], then: int) -> None:
+def test_truncated__move_back_to_the_end_of_the_log() -> None:
     state = low(NOW - LOW_MS)
     decision = decided(
         settle_losses,
         state,
         ACCEPT,
         (ReadHighWatermarks((TP,)), {TP: 9}),
-        (ReadStable(("orders",)), stable),
-        (Recreate({"orders": ORDERS}, {TP: then}, {}), None),
+        (Recreate({"orders": ORDERS}, {TP: 9}, {}), None),
         MIRROR,
     )
     log = replace(state.log, reached={TP: 9}, low={TP: Low(-1, NOW - LOW_MS, believed=True)})
@@ -307,7 +302,7 @@ def test_the_log_was_cut_below_the_last_batch__data_loss() -> None:
     assert decision == Decision(state, (), fails(DataLossError, CUT))
 
 
-def test_the_log_was_cut__recreate_at_the_cut_and_forget_the_batch() -> None:
+def test_the_log_was_cut__move_back_to_the_cut_and_forget_the_batch() -> None:
     state = unclean()
     decision = decided(
         settle_losses,
@@ -315,8 +310,7 @@ def test_the_log_was_cut__recreate_at_the_cut_and_forget_the_batch() -> None:
         ACCEPT,
         (ReadEpochEnds({TP: 3}), {TP: 15}),
         NO_EXTENTS,
-        (ReadStable(("orders",)), {TP: 10}),
-        (Recreate({"orders": ORDERS}, {TP: 10}, {TP: "4@100 reset=0 topic=id-1"}), None),
+        (Recreate({"orders": ORDERS}, {TP: 15}, {TP: "4@100 reset=0 topic=id-1"}), None),
         MIRROR,
     )
     losses = Losses(completed=replace(EARLIER, lanes={}), checked={TP: (NONCE, 4)})
@@ -348,10 +342,28 @@ def test_others_read_under_an_older_leader_epoch__as_far_as_the_group_has_positi
     assert decision == Decision(state, (), fails(DataLossError, "orders-0: records 39-39, which the group has read"))
 
 
-def test_others_read_less_than_the_log_was_cut__nothing_is_lost() -> None:
+def test_others_committed_less_than_the_log_was_cut__void_the_batches_under_way_and_fail_no_query() -> None:
     state, extents = known("3@80 reset=0 topic=id-1")
     positions: Answer = ReadProgress((TP,)), {TP: Progress((Segment(WHOLE, 10),))}
-    decision = decided(settle_losses, state, call(), extents, positions, (ReadEpochEnds({TP: 3}), {TP: 39}))
+    decision = decided(
+        settle_losses,
+        state,
+        call(),
+        *(extents, positions, (ReadEpochEnds({TP: 3}), {TP: 39})),
+        (Recreate({"orders": ORDERS}, {TP: 39}, {TP: "4@100 reset=0 topic=id-1"}), None),
+        MIRROR,
+    )
+    why = (
+        "orders-0: records 39-79, which no query has committed (leader epoch 3), are no longer in the log; batches "
+        "under way read their offsets again"
+    )
+    assert decision.effects == (LogLine(f"group g lost records: {why}"), Event("loss", why))
+
+
+def test_the_log_was_cut_above_everything_that_any_member_saw__go_on() -> None:
+    state, extents = known("3@80 reset=0 topic=id-1")
+    positions: Answer = ReadProgress((TP,)), {TP: Progress((Segment(WHOLE, 10),))}
+    decision = decided(settle_losses, state, call(), extents, positions, (ReadEpochEnds({TP: 3}), {TP: 80}))
     assert decision.effects == (WITH_EPOCH,)
 
 

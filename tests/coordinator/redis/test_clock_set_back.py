@@ -211,5 +211,5 @@ def test_an_operator_cuts_no_lease_of_a_group_whose_session_is_unknown(world: Wo
     world.redis.hdel(keys.meta, "session_ms", "longest_ms")
     before = world.redis.zscore(keys.leases, "m-1")
     with pytest.raises(verdicts.Busy):
-        OperatorVerbs.of_group(world.client, world.group, now=lambda: world.now).deletable([keys.meta])
+        OperatorVerbs.of_group(world.client, world.group, now=lambda: world.now).deletable()
     assert world.redis.zscore(keys.leases, "m-1") == before

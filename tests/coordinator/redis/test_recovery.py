@@ -17,6 +17,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import Store, store_of
 from coordinator.values import verdicts
+from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
 from progresses import starting_at
@@ -299,6 +300,17 @@ def test_recreated_positions(world: World, topic_id: str, stable: int) -> None:
     world.found(p0=50, p1=90)
     world.store.positions.recreate({"orders": Topic("orders", topic_id, (0, 1))}, {TP: 80, OTHER: 80})
     assert world.store.positions.stable(["orders"]) == {TP: stable, OTHER: 80}
+
+
+def test_only_positions_above_a_cut_move(world: World) -> None:
+    world.found(p0=5)
+    me = world.join()
+    world.store.positions.acquire(me, {TP: cuts(2)})
+    end = offset(lane("aa.1", 5, 90, cuts(2)[1]))
+    world.store.positions.commit(me, end, completed(end))
+    world.store.positions.recreate(TOPICS, {TP: 80})
+    assert list(world.positions().values()) == ["5", "80"]
+    assert world.store.positions.stable(["orders"]) == {TP: 5}
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,18 @@ def test_a_record_that_only_a_refused_batch_acknowledged_is_not_done() -> None:
     assert RECORD not in sink.completed
 
 
+@pytest.mark.parametrize(("lost", "repeated"), [(BATCH, None), (("c1", 1), RECORD)])
+def test_only_the_last_batch_of_a_driver_that_is_killed_may_repeat_in_peace(
+    lost: tuple[str, int], repeated: Record | None
+) -> None:
+    sink = Sink(Visible.RECORD, lambda _: False, lambda _, __: False)
+    sink.write(RECORD)
+    sink.complete(*BATCH, [RECORD])
+    sink.unconfirmed.add(lost)
+    sink.complete(*OTHER_BATCH, [RECORD])
+    assert sink.repeated == repeated
+
+
 def test_a_goodbye_that_was_refused_is_no_leave_and_one_whose_answer_was_lost_is(redis_url: str) -> None:
     with closing(Valkey(redis_url)) as valkey, closing(World(valkey, seed=0)) as world:
         server, settings, joining = world.server, GroupSettings(world.group), Joining({"topics": TOPIC})

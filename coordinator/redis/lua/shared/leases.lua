@@ -111,6 +111,14 @@ local function busy(leases)
   return nil
 end
 
+-- Refuses an operator's call if the group may have other keys by now than the caller listed (rule: whole-group). A call
+-- that was sent twice finds no group, or the copy that it has loaded.
+local function worked_since(seen)
+  local m = redis.call('HMGET', META, 'nonce', 'commit_seq', 'run_id')
+  if not m[1] or m[3] == COPIED or m[1] .. ' ' .. (m[2] or '') == seen then return nil end
+  return { 'SUPERSEDED' }
+end
+
 local function hangs(batches, member)
   local at = end_of_batch(batches, member)
   return at and tonumber(at) < now_ms()

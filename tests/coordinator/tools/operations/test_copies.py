@@ -139,7 +139,7 @@ def test_a_group_with_something_of_everything_is_shown_the_same_after_a_restore(
     assert all(json.loads(text) for text in before)
     copy.write_text(run("backup", world.group, "--redis", world.url)[1])
     operator = OperatorVerbs.of_group(world.client, world.group)
-    operator.delete(operator.names())
+    operator.delete()
 
     assert run("restore", world.group, str(copy), "--execute", "--redis", world.url)[0] == 0
     assert shown() == before
