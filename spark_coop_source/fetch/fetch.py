@@ -55,6 +55,7 @@ from spark_coop_source.decode.sizes import UNBOUNDED, DecodeLimits, TooLarge, Un
 from spark_coop_source.fetch.looks import LogLooks
 from spark_coop_source.fetch.needed import limit
 from spark_coop_source.fetch.older_formats import MessageSetTooLargeError
+from spark_coop_source.fetch.patience import Patience
 from spark_coop_source.fetch.refusal import refusal
 from spark_coop_source.fetch.several import FIRST_POLL, POLL_MS, Begun
 
@@ -156,7 +157,8 @@ class _Stretch:
         self._settings = settings
         self._most = int(consumer.config["max_poll_records"])
         self._next_poll = min(FIRST_POLL, self._most)
-        self._patience_s = min(LOW_S, settings.poll_timeout_ms / 1000)
+        self._patience = Patience(settings.max_outage_ms, f"the records of {tp}")
+        self._low_s = min(LOW_S, settings.poll_timeout_ms / 1000)
         self._last_progress = self._next_look = 0.0
 
     def read(self, stopped: Callable[[], bool], begun: Begun | None = None) -> Iterator[Chunk]:
@@ -183,7 +185,7 @@ class _Stretch:
             try:
                 bounds = self._bounds()
             except KafkaUnavailableError as error:
-                self._wait_for_kafka(error)
+                self._patience.wait(error, self._last_progress)
                 return
             self._go_on_with_what_is_left(bounds)
             if bounds and bounds.end <= self._position < self._until:
@@ -277,7 +279,7 @@ class _Stretch:
         try:
             bounds = self._bounds()
         except KafkaUnavailableError as error:
-            self._wait_for_kafka(error)
+            self._patience.wait(error, self._last_progress)
             return
         if waited >= limit:
             self._give_up(bounds)
@@ -287,11 +289,6 @@ class _Stretch:
             if waited >= BEGIN_AGAIN_S:
                 self._consumer.unsubscribe()
                 self._begin()
-
-    def _wait_for_kafka(self, error: KafkaUnavailableError) -> None:
-        """No leader answers: it may come back, or another broker may lead."""
-        if (monotonic() - self._last_progress) * 1000 >= self._settings.max_outage_ms:
-            raise error
 
     def _give_up(self, bounds: Bounds | None) -> None:
         self._go_on_with_what_is_left(bounds)
@@ -322,7 +319,7 @@ class _Stretch:
             return
         if self._position < bounds.beginning:
             self._lost(min(bounds.beginning, self._until), f"the log begins at {bounds.beginning}")
-        elif self._position >= bounds.end and monotonic() - self._last_progress >= self._patience_s:
+        elif self._position >= bounds.end and monotonic() - self._last_progress >= self._low_s:
             self._lost(self._until, f"the log ends at {bounds.end}")
         if self._position < self._until:
             self._consumer.seek(self._at, self._position)

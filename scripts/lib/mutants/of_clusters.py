@@ -13,6 +13,7 @@ _MIRROR = ("tests/coordinator/progress/test_mirror.py",)
 _BROKERS = ("tests/coordinator/kafka/test_three_brokers.py",)
 _CONNECTION = ("tests/coordinator/kafka/test_connection.py",)
 _CODES = ("tests/coordinator/kafka/test_error_codes.py",)
+_AWAY = ("tests/spark_coop_source/task/test_brokers_away.py",)
 _SILENT = ("tests/coordinator/member/test_silent_leaders.py",)
 
 FAULTS = (
@@ -25,7 +26,39 @@ FAULTS = (
                 "False",
             ),
         ),
-        ("tests/spark_coop_source/task/test_brokers_away.py",),
+        _AWAY,
+    ),
+    Fault(
+        "a task fails if no broker answers when its consumer is opened",
+        (
+            Edit(
+                "spark_coop_source/fetch/consumers.py",
+                "            patience.wait(error, began)",
+                "            raise error",
+            ),
+        ),
+        _AWAY,
+    ),
+    Fault(
+        "a task that may end early waits for a first answer for as long as any other",
+        (
+            Edit(
+                "spark_coop_source/task/readings.py",
+                "task.most_unfiltered, self._max_outage_ms)",
+                "task.most_unfiltered, task.kafka_max_outage_ms)",
+            ),
+        ),
+        _AWAY,
+    ),
+    Fault(
+        "a task that may end early waits for a first answer once for each partition",
+        (Edit("spark_coop_source/task/readings.py", "            if self._unreached:\n", "            if False:\n"),),
+        _AWAY,
+    ),
+    Fault(
+        "a task waits for a leader without a word",
+        (Edit("spark_coop_source/fetch/patience.py", "waited_s >= SHORTLY_S and", "False and"),),
+        _AWAY,
     ),
     Fault(
         "records are planned of a partition whose leader does not answer",
