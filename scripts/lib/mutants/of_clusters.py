@@ -77,6 +77,31 @@ FAULTS = (
         _SILENT,
     ),
     Fault(
+        "a proof after a loss of Redis waits for a silent leader",
+        (Edit("coordinator/member/apply.py", "self.log.bounds_now(tuple(epochs))", "self.log.bounds(tuple(epochs))"),),
+        _SILENT,
+    ),
+    Fault(
+        "the proof of a silent partition is never checked by another owner (against rule: leader-epoch-facts)",
+        (Edit("coordinator/member/recovery.py", "[ReportEnds({}, texts)] if texts else []", "()"),),
+        _SILENT,
+    ),
+    Fault(
+        "silent leaders are asked for the ends of leader epochs",
+        (Edit("coordinator/member/log_view.py", "log.bounds.keys() - log.silent", "log.bounds.keys()"),),
+        ("tests/coordinator/member/test_log_view.py",),
+    ),
+    Fault(
+        "the leader epoch of a silent leader counts as checked",
+        (Edit("coordinator/member/losing.py", "if tp not in state.log.silent), bounds)", "), bounds)"),),
+        ("tests/coordinator/member/test_losing.py",),
+    ),
+    Fault(
+        "under maxLaneLead, a partition is read whose leader has just fallen silent",
+        (Edit("coordinator/member/reading.py", "        work = within_lead(work, silent, {})\n", ""),),
+        ("tests/coordinator/member/test_event_time.py",),
+    ),
+    Fault(
         "AvailableNow takes the last known end of a silent leader for the end",
         (Edit("coordinator/member/log_view.py", "targets=targets, late=silent", "targets=ends"),),
         _SILENT,
