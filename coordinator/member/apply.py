@@ -310,7 +310,7 @@ class World:
     def learn(self, start: StreamOffset) -> Ended | None:
         """The batch that ends at `start` is in the sink; see `Steering.learn`."""
         ends, failures = self.inbox.ends(start) or {}, self.inbox.failures(start)
-        ended = self.guesses.learn(start, self.inbox.end(), ends)
+        ended = self.guesses.learn(start, self.inbox.end(), ends, judged=not failures.kafka_away)
         return ended and replace(ended, failures=failures)
 
     def describe_lanes(self, planned: Planned, ended: Ended | None) -> LaneReport:

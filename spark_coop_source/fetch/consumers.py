@@ -82,18 +82,18 @@ def borrowed(
     kafka: Mapping[str, object],
     partitions: Iterable[TopicPartition],
     most_unfiltered: int = MOST_UNFILTERED,
-    max_outage_ms: int = 0,
+    patience: Patience | None = None,
 ) -> Iterator[KafkaConsumer]:
     """A consumer with these settings. Its borrower alone uses it; after an error it is closed.
 
-    If no broker answers for `max_outage_ms`, and for one attempt, it raises a `KafkaUnavailableError`.
+    Raises a `KafkaUnavailableError` if no broker answers: after the first attempt, unless there is `patience`.
 
     It is assigned to `partitions`, so that one request gets all their leaders. For one topic after another,
     kafka-python would take 100 ms each. It has no position in them yet.
     """
     key = key_of(kafka, most_unfiltered)
     wanted = [KafkaTopicPartition(*tp) for tp in partitions]
-    consumer = _idle.take(key) or _opened(kafka, most_unfiltered, wanted, max_outage_ms)
+    consumer = _idle.take(key) or _opened(kafka, most_unfiltered, wanted, patience or Patience())
     try:
         consumer.assign(wanted)
         yield consumer
@@ -112,17 +112,17 @@ def close_idle() -> None:
 
 
 def _opened(
-    kafka: Mapping[str, object], most_unfiltered: int, wanted: Collection[KafkaTopicPartition], max_outage_ms: int
+    kafka: Mapping[str, object], most_unfiltered: int, wanted: Collection[KafkaTopicPartition], patience: Patience
 ) -> KafkaConsumer:
     limits = fetch_limits(kafka, most_unfiltered)
     arguments = {**UNLESS_SET, **client_arguments(kafka), **OURS, **limits}
-    patience, began = Patience(max_outage_ms, f"the records of {len(wanted)} partitions"), monotonic()
+    began = monotonic()
     while True:
         try:
             consumer, _ = open_client(KafkaConsumer, arguments, {tp.topic for tp in wanted})
             break
         except KafkaUnavailableError as error:
-            patience.wait(error, began)
+            patience.wait(error, began, f"the records of {len(wanted)} partitions")
     empty_markers.install(consumer)
     raw_batches.install(consumer)
     large_reads.install(consumer)

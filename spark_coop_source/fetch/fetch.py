@@ -7,7 +7,7 @@ The life of a stretch [start, until):
    leave holes, also at its end.
 3. After a short time without progress, it checks whether the topic still exists. If the log has the next offset, the
    consumer starts again.
-   If no leader answers, it waits for `max_outage_ms`, then it raises a `KafkaUnavailableError`.
+   If no leader answers, it waits as long as `patience` allows, then it raises a `KafkaUnavailableError`.
 4. After `poll_timeout_ms` without progress, it checks whether the log reaches the end of the stretch. If so, it raises
    a `FetchTimeoutError`.
 5. Offsets that Kafka no longer has are a `DataLossError`; those that would take too much memory are a
@@ -19,7 +19,7 @@ Runs in executor workers. Knows Kafka and offsets; nothing of lanes, hashes, Arr
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 from time import monotonic, sleep
 
@@ -94,7 +94,7 @@ class FetchSettings:
     fail_on_data_loss: bool
     chunk_bytes: int = CHUNK_BYTES  # at most; a single record may be larger
     sizes: DecodeLimits = UNBOUNDED  # limits of a compressed batch, and of a record in it
-    max_outage_ms: int = 0  # how long to wait for a leader that does not answer
+    patience: Patience = field(default_factory=Patience)  # with a leader that does not answer
     stall_s: float = STALL_S  # without progress, until the first look for the reason
 
 
@@ -128,7 +128,7 @@ def fetch(
     Raises:
         DataLossError: offsets are lost, and `fail_on_data_loss` is set.
         BatchTooLargeError: a batch exceeds `settings.sizes`, and `fail_on_data_loss` is set.
-        KafkaUnavailableError: no leader answers for `max_outage_ms`.
+        KafkaUnavailableError: no leader answers for longer than `patience` allows.
         StaleConsumerError: another broker leads the partition by now.
         FetchTimeoutError: no progress for `poll_timeout_ms` (the time between two chunks does not count).
         LogError: Kafka refuses, or a record cannot be decoded; one of its subclasses where it fits.
@@ -157,7 +157,6 @@ class _Stretch:
         self._settings = settings
         self._most = int(consumer.config["max_poll_records"])
         self._next_poll = min(FIRST_POLL, self._most)
-        self._patience = Patience(settings.max_outage_ms, f"the records of {tp}")
         self._low_s = min(LOW_S, settings.poll_timeout_ms / 1000)
         self._last_progress = self._next_look = 0.0
 
@@ -185,7 +184,7 @@ class _Stretch:
             try:
                 bounds = self._bounds()
             except KafkaUnavailableError as error:
-                self._patience.wait(error, self._last_progress)
+                self._wait_for_kafka(error)
                 return
             self._go_on_with_what_is_left(bounds)
             if bounds and bounds.end <= self._position < self._until:
@@ -279,7 +278,7 @@ class _Stretch:
         try:
             bounds = self._bounds()
         except KafkaUnavailableError as error:
-            self._patience.wait(error, self._last_progress)
+            self._wait_for_kafka(error)
             return
         if waited >= limit:
             self._give_up(bounds)
@@ -289,6 +288,10 @@ class _Stretch:
             if waited >= BEGIN_AGAIN_S:
                 self._consumer.unsubscribe()
                 self._begin()
+
+    def _wait_for_kafka(self, error: KafkaUnavailableError) -> None:
+        """No leader answers: it may come back, or another broker may lead."""
+        self._settings.patience.wait(error, self._last_progress, f"the records of {self._tp}")
 
     def _give_up(self, bounds: Bounds | None) -> None:
         self._go_on_with_what_is_left(bounds)

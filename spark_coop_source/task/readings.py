@@ -39,6 +39,7 @@ from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import answer_bytes, borrowed, fetch_limits, record_bytes
 from spark_coop_source.fetch.fetch import STALL_S, FetchSettings, StaleConsumerError, fetch
 from spark_coop_source.fetch.looks import LogLooks
+from spark_coop_source.fetch.patience import Patience
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
 from spark_coop_source.select.chosen import Chosen, Hashed
 from spark_coop_source.select.filtering import Filtering
@@ -63,7 +64,7 @@ class Readings:
     partitions: Iterable[TopicPartition]
     hashed: Collection[TopicPartition] | None = None  # partitions whose batches carry key hashes; None: in no task
     filtered: Counter[TopicPartition] = field(default_factory=Counter)  # records that the filter dropped, counted here
-    patient: bool = True  # False: a partition whose leader is away raises `KafkaUnavailableError` within seconds
+    patience: Patience = field(default_factory=Patience)  # after it, a leader that is away is `KafkaUnavailableError`
     _stack: ExitStack = field(default_factory=ExitStack)
     _borrowing: ExitStack = field(default_factory=ExitStack)
     _consumer: KafkaConsumer | None = None
@@ -198,12 +199,13 @@ class Readings:
             task.fail_on_data_loss,
             answer_bytes(task.most_unfiltered),
             DecodeLimits(task.most_uncompressed, record_bytes(task.most_unfiltered)),
-            self._max_outage_ms,
+            self.patience,
             KNOWN_STALL_S if self._away else STALL_S,
         )
         try:
             yield from fetch(self._opened(), tp, offsets, settings, stopped, self._begun.pop(tp, None), self._looks)
         except StaleConsumerError as stale:
+            self.patience.away = True
             self._drop(stale)
             yield from self._fetched(tp, OffsetRange(stale.position, offsets.until), stopped)
         except KafkaUnavailableError as away:  # the consumer can still read from the other leaders
@@ -224,17 +226,13 @@ class Readings:
             if self._unreached:
                 raise self._unreached
             task = self.task
-            borrowing = borrowed(task.kafka, self.partitions, task.most_unfiltered, self._max_outage_ms)
+            borrowing = borrowed(task.kafka, self.partitions, task.most_unfiltered, self.patience)
             try:
                 self._consumer = self._borrowing.enter_context(borrowing)
             except KafkaUnavailableError as error:
                 self._unreached = error
                 raise
         return self._consumer
-
-    @property
-    def _max_outage_ms(self) -> int:
-        return self.task.kafka_max_outage_ms if self.patient else 0
 
 
 def _batch(tp: TopicPartition, chosen: Chosen, columns: Collection[str]) -> pa.RecordBatch:

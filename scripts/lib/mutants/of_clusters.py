@@ -33,8 +33,8 @@ FAULTS = (
         (
             Edit(
                 "spark_coop_source/fetch/consumers.py",
-                "            patience.wait(error, began)",
-                "            raise error",
+                "            patience.wait(error, began, f",
+                "            raise error from ValueError(f",
             ),
         ),
         _AWAY,
@@ -43,9 +43,9 @@ FAULTS = (
         "a task that may end early waits for a first answer for as long as any other",
         (
             Edit(
-                "spark_coop_source/task/readings.py",
-                "task.most_unfiltered, self._max_outage_ms)",
-                "task.most_unfiltered, task.kafka_max_outage_ms)",
+                "spark_coop_source/task/slice_reader.py",
+                "Patience(0 if ends and ends.by_time else task.kafka_max_outage_ms)",
+                "Patience(task.kafka_max_outage_ms)",
             ),
         ),
         _AWAY,
@@ -53,6 +53,21 @@ FAULTS = (
     Fault(
         "a task that may end early waits for a first answer once for each partition",
         (Edit("spark_coop_source/task/readings.py", "            if self._unreached:\n", "            if False:\n"),),
+        _AWAY,
+    ),
+    Fault(
+        "a batch whose tasks waited for brokers shows that reading is the bottleneck",
+        (Edit("coordinator/member/committing.py", " and not ended.failures.kafka_away:", ":"),),
+        ("tests/coordinator/member/test_committing.py",),
+    ),
+    Fault(
+        "the time of a batch whose tasks waited for brokers is a cost",
+        (Edit("coordinator/member/apply.py", "judged=not failures.kafka_away", "judged=True"),),
+        ("tests/coordinator/member/test_judged_batches.py",),
+    ),
+    Fault(
+        "a task that waited for a broker does not say so",
+        (Edit("spark_coop_source/fetch/patience.py", "        self.away = True\n", ""),),
         _AWAY,
     ),
     Fault(

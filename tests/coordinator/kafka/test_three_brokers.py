@@ -20,6 +20,7 @@ from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import POLICIES, Pattern, TopicPartition, Topics
 from spark_coop_source.fetch.consumers import borrowed
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
+from spark_coop_source.fetch.patience import Patience
 from streams import eventually
 from three_brokers import ThreeBrokers
 from topics import Record
@@ -52,7 +53,7 @@ def ends(log: KafkaLog, topic: str) -> dict[int, int]:
 def fetched(three: ThreeBrokers, tp: TopicPartition, max_outage_ms: int) -> int:
     """How many records a task reads."""
     client = {"bootstrap_servers": three.brokers.bootstrap}
-    settings = FetchSettings(client, PATIENT_MS, True, max_outage_ms=max_outage_ms)
+    settings = FetchSettings(client, PATIENT_MS, True, patience=Patience(max_outage_ms))
     with borrowed(client, [tp]) as consumer:
         return sum(len(chunk) for chunk in fetch(consumer, tp, OffsetRange(0, RECORDS), settings))
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from coordinator.errors import KafkaUnavailableError
+from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
 from log_fixtures import rows, task, whole
@@ -77,6 +78,7 @@ def test_no_broker_answers_a_task_with_a_budget__it_ends_where_it_begins(partiti
         assert rows(heard) == []
     beginnings = {TopicPartition("orders", p): ((WHOLE, 3),) for p in range(partitions)}
     assert told.ended == [("digest", 0, beginnings)]
+    assert told.failures == [Failures(kafka_away=True)], "its time shows nothing of its records"
     assert time.monotonic() - began < 2
 
 
@@ -104,7 +106,11 @@ def test_a_broker_answers_later__a_task_without_a_budget_reads_all_and_says_once
             [whole(topic, 0, RECORDS, partition) for partition in range(2)],
             bootstrap_timeout_ms=SHORTLY_MS,
         )
-        assert len(rows(replace(wanted, kafka_max_outage_ms=60_000))) == 2 * RECORDS
+        with told_by(replace(wanted, kafka_max_outage_ms=60_000), NO_BUDGET) as (heard, told):
+            assert len(rows(heard)) == 2 * RECORDS
+        with told_by(wanted, NO_BUDGET) as (heard, again):
+            assert len(rows(heard)) == 2 * RECORDS
+    assert (told.failures, again.failures) == ([Failures(kafka_away=True)], [NO_FAILURES])
     (line,) = own_lines(caplog)
     assert address in line
     assert line.endswith("the records of 2 partitions wait, for up to 60 s")
