@@ -158,6 +158,11 @@ FAULTS = (
         _SILENT,
     ),
     Fault(
+        "nothing says which broker has the log of a partition without a leader",
+        (Edit("coordinator/kafka/offsets.py", "no leader; copies on {_copies(session, tp)}", "no leader"),),
+        _BROKERS,
+    ),
+    Fault(
         "a broker that lives again is not looked for",
         (Edit("coordinator/kafka/offsets.py", "        manager.cluster.request_update()\n", ""),),
         _BROKERS,
