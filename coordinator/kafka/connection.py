@@ -90,12 +90,17 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Session:
-    """An open connection, the known leaders of partitions, and questions that leaders have not answered yet."""
+    """An open connection, the known leaders of partitions, and questions that leaders have not answered yet.
+
+    Also which brokers have the log of a partition without a leader, and where brokers are, or were when they lived.
+    """
 
     admin: KafkaAdminClient
     manager: KafkaConnectionManager
     leaders: dict[TopicPartition, int] = field(default_factory=dict)
     pending: dict[object, Future] = field(default_factory=dict)
+    copies: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    addresses: dict[int, str] = field(default_factory=dict)
 
 
 class KafkaConnection:
@@ -114,6 +119,7 @@ class KafkaConnection:
         self._retry_interval_s = retry_interval_ms / 1000
         self._patience_ms = patience_ms
         self._session: Session | None = None
+        self._addresses: dict[int, str] = {}
         self._answered_before = False
 
     def ask(self, what: str, question: Callable[[Session], T], *, patient: bool = True) -> T:
@@ -169,7 +175,8 @@ class KafkaConnection:
         if self._session is None:
             # The consumer's settings that an admin client does not have are left out.
             known = {k: v for k, v in client_arguments(self._kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
-            self._session = Session(*open_client(KafkaAdminClient, {**IN_TIME, **known}))
+            opened = open_client(KafkaAdminClient, {**IN_TIME, **known})
+            self._session = Session(*opened, addresses=self._addresses)
             self._answered_before = True
         return self._session
 

@@ -209,8 +209,11 @@ class KafkaLog:
                 _must_cover(spec.timestamps_ms, wanted, "timestamp", "startingTimestamp is one time for all")
                 return self._at_times(spec.timestamps_ms, spec.no_match)
 
-    def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
-        """The time, in milliseconds, of the first remaining record in each stretch, where there is one."""
+    def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int | None]:
+        """The time, in milliseconds, of the first remaining record in each stretch; None where there is none.
+
+        Without the partitions whose leader does not answer.
+        """
         what = f"the times of records in {len(stretches)} partitions"
         return self._connection.ask(what, lambda _: first_times(self._kafka, stretches))
 

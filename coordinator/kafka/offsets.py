@@ -146,7 +146,7 @@ def look_up_now(
     """
     partitions = {tp for wanted in questions.values() for tp in wanted}
     _learn_leaders(session, partitions)
-    missing = {tp: "no leader" for tp in partitions if session.leaders[tp] < 0}
+    missing = {tp: f"no leader; copies on {_copies(session, tp)}" for tp in partitions if session.leaders[tp] < 0}
     requests = {
         (leader, time_ms, isolation.value): _of_times(topics, isolation)
         for time_ms, wanted in questions.items()
@@ -166,8 +166,13 @@ def look_up_now(
 
 
 def _address(session: Session, leader: int) -> str:
-    broker = session.manager.cluster.broker_metadata(leader)
-    return f"{broker.host}:{broker.port}" if broker else f"broker {leader}"
+    return session.addresses.get(leader, f"broker {leader}")
+
+
+def _copies(session: Session, tp: TopicPartition) -> str:
+    """The brokers that have the log of a partition without a leader."""
+    where = {node: session.addresses.get(node) for node in session.copies[tp]}
+    return ", ".join(f"broker {node} ({address})" if address else f"broker {node}" for node, address in where.items())
 
 
 def ends_of_epochs(session: Session, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -182,13 +187,18 @@ def _metadata(session: Session, names: Sequence[str] | None) -> Response:
     """A broker's metadata of these topics, or of all."""
     topics = None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
     request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-    return session.manager.run(_answer, session.manager, request)
+    answer = session.manager.run(_answer, session.manager, request)
+    session.addresses |= {broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers}
+    return answer
 
 
 def _usable(session: Session, topic: Response) -> Topic:
     _raise_on(topic.error_code, topic.name, None)
     for partition in topic.partitions:
-        session.leaders[TopicPartition(topic.name, partition.partition_index)] = partition.leader_id
+        tp = TopicPartition(topic.name, partition.partition_index)
+        session.leaders[tp] = partition.leader_id
+        if partition.leader_id < 0:
+            session.copies[tp] = tuple(partition.replica_nodes)
     numbers = sorted(partition.partition_index for partition in topic.partitions)
     found = str(topic.topic_id)
     return Topic(topic.name, NO_ID if found in _NO_IDS else found, tuple(numbers))

@@ -10,7 +10,6 @@ from contextlib import closing
 
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaTopicPartition
-from kafka.errors import KafkaTimeoutError
 
 from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
@@ -19,7 +18,7 @@ from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 
 WAIT_S = 8.0
-"""Longest wait for the records, which the log is known to have."""
+"""Longest wait for the records, which the log is known to have. A leader that sends none has fallen silent since."""
 
 _POLL_MS = 500
 _OURS: Mapping[str, object] = {
@@ -34,31 +33,32 @@ _OURS: Mapping[str, object] = {
 
 def first_times(
     kafka: Mapping[str, object], stretches: Mapping[TopicPartition, OffsetRange]
-) -> dict[TopicPartition, int]:
+) -> dict[TopicPartition, int | None]:
     """The time, in milliseconds, of the first remaining record in each stretch of offsets.
 
-    Stretches without a record (markers only), and records without a time, are left out. Raises kafka-python's
-    errors, and `KafkaTimeoutError` if Kafka does not answer within `WAIT_S`.
+    None for a stretch without a record (markers only), and for a record without a time. Stretches whose leader does not
+    answer within `WAIT_S` are left out. Raises kafka-python's errors.
     """
     consumer, _ = open_client(KafkaConsumer, {**IN_TIME, **client_arguments(kafka), **_OURS})
     empty_markers.install(consumer)
     with closing(consumer):
-        return {tp: at for tp, at in _first_times(consumer, stretches) if at >= 0}
+        return dict(_first_times(consumer, stretches))
 
 
 def _first_times(
     consumer: KafkaConsumer, stretches: Mapping[TopicPartition, OffsetRange]
-) -> Iterator[tuple[TopicPartition, int]]:
+) -> Iterator[tuple[TopicPartition, int | None]]:
     waiting = {KafkaTopicPartition(*tp): stretch for tp, stretch in stretches.items()}
     consumer.assign(list(waiting))
     for partition, stretch in waiting.items():
         consumer.seek(partition, stretch.start)
     end = time.monotonic() + WAIT_S
-    while waiting:
+    while waiting and time.monotonic() < end:
         for partition, records in consumer.poll(_POLL_MS).items():
             consumer.pause(partition)
-            if (wanted := waiting.pop(partition, None)) is not None and records[0].offset < wanted.until:
-                yield TopicPartition(*partition), records[0].timestamp
-        waiting = {p: stretch for p, stretch in waiting.items() if consumer.position(p) < stretch.until}
-        if time.monotonic() > end:
-            raise KafkaTimeoutError(f"no record of {len(waiting)} partitions within {WAIT_S:g} s")
+            if (wanted := waiting.pop(partition, None)) is not None:
+                has_time = records[0].offset < wanted.until and records[0].timestamp >= 0
+                yield TopicPartition(*partition), records[0].timestamp if has_time else None
+        for partition in [p for p, stretch in waiting.items() if consumer.position(p) >= stretch.until]:
+            del waiting[partition]
+            yield TopicPartition(*partition), None

@@ -34,7 +34,7 @@ class Silence:
         self._since = {**of_others, **{tp: self._since.get(tp, now) for tp in missing}}
         longest_s = max((now - self._since[tp] for tp in missing), default=0.0)
         if longest_s >= self._patience_s and missing:
-            raise KafkaUnavailableError(f"{_named(missing)}, for {longest_s:.0f} s")
+            raise KafkaUnavailableError(_named(missing) + (f", for {longest_s:.0f} s" if longest_s else ""))
         if missing and self._told is None and longest_s >= SHORTLY_S:
             self._told = now - longest_s
             _log.warning(

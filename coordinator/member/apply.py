@@ -107,10 +107,11 @@ class World:
     def left_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> Extents:
         """The ends of older leader epochs in the logs as they are now, each with the leader epoch of now.
 
-        A log of the same leader epoch is left out, and one whose leader does not know.
+        A log of the same leader epoch is left out, and one whose leader does not know, or does not answer now: its next
+        owner checks it before a plan (rule: silent-leader).
         """
         try:
-            bounds = self.log.bounds(tuple(epochs)) if epochs else {}
+            bounds = self.log.bounds_now(tuple(epochs)) if epochs else {}
         except UnknownTopicError:
             return {}
         older = {tp: epoch for tp, epoch in epochs.items() if tp in bounds and epoch < bounds[tp].epoch}
@@ -309,7 +310,7 @@ class World:
     def learn(self, start: StreamOffset) -> Ended | None:
         """The batch that ends at `start` is in the sink; see `Steering.learn`."""
         ends, failures = self.inbox.ends(start) or {}, self.inbox.failures(start)
-        ended = self.guesses.learn(start, self.inbox.end(), ends)
+        ended = self.guesses.learn(start, self.inbox.end(), ends, judged=not failures.kafka_away)
         return ended and replace(ended, failures=failures)
 
     def describe_lanes(self, planned: Planned, ended: Ended | None) -> LaneReport:

@@ -40,7 +40,7 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
         state = look_again(state)
     shown = state.shown.after(ended)
     effects: tuple[Request[bool], ...] = (ShowBatch(line), LogBatch(line))
-    if line.reading_bound and not shown.limit_logged and not state.log.silent:
+    if line.reading_bound and not shown.limit_logged and not ended.failures.kafka_away:
         of = f"group {call.setup.settings.group}, member {line.member}"
         shown, effects = replace(shown, limit_logged=True), (*effects, LogLine(f"{of}: {line.limit_text}"))
     return Decision(replace(state, shown=shown), effects)

@@ -70,9 +70,10 @@ def begin_run(state: State, ends: OffsetByPartition) -> State:
 
 
 def with_epoch_ends(log: LogView, extents: Extents, seen: Seen) -> tuple[LogView, dict[TopicPartition, int]]:
-    """The ends of leader epochs in logs that have a newer one. Each is read once."""
+    """The ends of leader epochs in logs that have a newer one, and whose leader answers. Each is read once."""
+    answered = log.bounds.keys() - log.silent
     older = {
-        tp: extent.epoch for tp, extent in extents.items() if tp in log.bounds and extent.epoch < log.bounds[tp].epoch
+        tp: extent.epoch for tp, extent in extents.items() if tp in answered and extent.epoch < log.bounds[tp].epoch
     }
     keys = {tp: (log.topics[tp.topic].id, tp, epoch, log.bounds[tp].epoch) for tp, epoch in older.items()}
     if wanted := {tp: epoch for tp, epoch in older.items() if keys[tp] not in log.epoch_ends}:

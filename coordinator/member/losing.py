@@ -83,7 +83,7 @@ def _known(
     """
     new = {
         tp: epoch
-        for tp, epoch in leader_epochs(_owned(acquired), bounds).items()
+        for tp, epoch in _answered_epochs(state, acquired, bounds).items()
         if state.losses.checked.get(tp) != (state.life.nonce, epoch)
     }
     if not new:
@@ -101,8 +101,15 @@ def _checked(
     state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], cut: set[TopicPartition]
 ) -> Losses:
     completed = state.losses.completed
-    checked = {tp: (state.life.nonce, epoch) for tp, epoch in leader_epochs(_owned(acquired), bounds).items()}
+    checked = {tp: (state.life.nonce, epoch) for tp, epoch in _answered_epochs(state, acquired, bounds).items()}
     return replace(state.losses, checked=checked, completed=completed.without(cut) if cut else completed)
+
+
+def _answered_epochs(
+    state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]
+) -> dict[TopicPartition, int]:
+    """The leader epochs of owned partitions, without silent leaders: a check of theirs would have to wait."""
+    return leader_epochs((tp for tp in _owned(acquired) if tp not in state.log.silent), bounds)
 
 
 def _owned(acquired: Acquired) -> tuple[TopicPartition, ...]:

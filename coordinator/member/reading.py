@@ -87,7 +87,10 @@ def _within(progress: Progress, ranges: tuple[HashRange, ...]) -> Progress:
 def keep_lead(
     state: State, work: OwnedRanges, ends: OffsetByPartition, seen: Seen, call: Call
 ) -> tuple[State, OwnedRanges]:
-    """`work` with no lane more than `maxLaneLead` ahead of the lane with the oldest next record."""
+    """`work` with no lane more than `maxLaneLead` ahead of the lane with the oldest next record.
+
+    Without a partition whose leader has fallen silent since this look began (rule: silent-leader).
+    """
     most_ms = call.setup.settings.max_lead_ms
     if most_ms is None:
         return state, work
@@ -98,7 +101,9 @@ def keep_lead(
     known = {at: time for at, time in state.reading.first_times.items() if at in wanted}
     if missing := {tp: stretch for tp, stretch in stretches.items() if (tp, stretch.start) not in known}:
         found = seen.of(ReadFirstTimes(missing))
-        known |= {(tp, stretch.start): found.get(tp) for tp, stretch in missing.items()}
+        known |= {(tp, stretch.start): found[tp] for tp, stretch in missing.items() if tp in found}
+        silent = {tp: stretches.pop(tp).start for tp in missing.keys() - found.keys()}
+        work = within_lead(work, silent, {})
     state = replace(state, reading=replace(state.reading, first_times=known))
     times = {tp: time for (tp, _), time in known.items() if time is not None}
     if not times:

@@ -9,6 +9,7 @@
 A partition without a proof fails the query, or begins at earliest by onStateLoss.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 
@@ -23,14 +24,17 @@ from coordinator.member.requests import (
     ReadRedisTime,
     ReadResetEpoch,
     Recover,
+    ReportEnds,
     ResolveOffsets,
 )
 from coordinator.member.state import State
 from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.growth import Growth
+from coordinator.progress.leader_epochs import Extent, Extents
+from coordinator.progress.ownership import Facts
 from coordinator.values.offset_spec import Earliest
-from coordinator.values.subscription import Assigned
+from coordinator.values.subscription import Assigned, Topic, TopicPartition
 from coordinator.values.verdicts import Absent, Lost
 
 
@@ -57,8 +61,8 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     here = {*state.log.partitions} - state.owning.unplaced
     proven = mirroring.proven(sorted({*here, *mirror, *mine}), mirror, facts)
     if settings.on_state_loss == "earliest":
-        earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))
-        proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}
+        unproven = tuple(tp for tp, position in proven.items() if position is None)
+        proven |= seen.of(ResolveOffsets(Earliest(), unproven)) if unproven else {}
     growths = _growths(state, offsets, seen, call)
     parts = {tp: facts.get(tp, ()) for tp in mine if proven[tp] is None}
     proofs = {tp: parts.get(tp, position) for tp, position in proven.items()}
@@ -72,7 +76,18 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
         LogLine(f"group {settings.group}: the mirror counts up to there only: {loss}") for loss in cut.values()
     )
     recovered = replace(state, life=life, owning=owning, mirrored=replace(state.mirrored, extents=extents))
-    return Decision(recovered, (why, *lines), LookAgain())
+    texts = _extent_texts(state, extents, facts, reset, topics)
+    return Decision(recovered, (*([ReportEnds({}, texts)] if texts else []), why, *lines), LookAgain())
+
+
+def _extent_texts(
+    state: State, extents: Extents, facts: Facts, reset: int, topics: Mapping[str, Topic]
+) -> dict[TopicPartition, str]:
+    """The extents of the proofs, as Redis stores them. The next owner checks them: a leader may be silent now."""
+    epochs = state.evidence.known.leader_epochs
+    own = {tp: Extent(epochs[tp], max(f.position for f in of_tp)) for tp, of_tp in facts.items() if tp in epochs}
+    newest = {**extents, **{tp: e for tp, e in own.items() if tp not in extents or e.epoch >= extents[tp].epoch}}
+    return {tp: extent.text(reset, topics[tp.topic].id) for tp, extent in newest.items()}
 
 
 def _policy(state: State, offsets: mirroring.GroupOffsets) -> Policy | None:

@@ -77,15 +77,22 @@ def released(records: Iterable[FailingRecord], tp: TopicPartition | None, key_ha
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """The calls of the user's function that failed in a task or in a batch, as far as they have a result."""
+    """The calls of the user's function that failed in a task or in a batch, as far as they have a result.
+
+    And whether the time of its reading shows nothing: it may have waited for a broker.
+    """
 
     failing: tuple[FailingRecord, ...] = ()  # keys that got nothing from these records on
     skipped: int = 0  # records that the task left out
     dead_lettered: int = 0  # records that it wrote to the dead-letter topic
+    kafka_away: bool = False
 
     def __add__(self, other: "Failures") -> "Failures":
         return Failures(
-            self.failing + other.failing, self.skipped + other.skipped, self.dead_lettered + other.dead_lettered
+            self.failing + other.failing,
+            self.skipped + other.skipped,
+            self.dead_lettered + other.dead_lettered,
+            self.kafka_away or other.kafka_away,
         )
 
 

@@ -47,8 +47,11 @@ class Log(Protocol):
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset that `spec` means in each of `partitions`, by Spark's rules for it."""
 
-    def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
-        """The time, in milliseconds, of the first record that is left in each stretch; none where there is none."""
+    def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int | None]:
+        """The time, in milliseconds, of the first record that is left in each stretch; None where there is none.
+
+        Without the partitions whose leader does not answer.
+        """
 
     def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
         """The rack of each partition's leader, where the broker names one; topics that do not exist are left out."""

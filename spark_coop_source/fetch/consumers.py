@@ -3,18 +3,21 @@
 Knows how to open a consumer for known offsets; nothing of the choice of offsets.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from time import monotonic
 
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaTopicPartition
 
+from coordinator.errors import KafkaUnavailableError
 from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
-from coordinator.kafka.connection import ANSWER_BYTES_MAX, open_client
+from coordinator.kafka.connection import ANSWER_BYTES_MAX, BOOTSTRAP_MS, open_client
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.fetch import large_reads, raw_batches
 from spark_coop_source.fetch.idle_clients import IdleClients, key_of
+from spark_coop_source.fetch.patience import Patience
 
 MOST_IDLE = 4
 """Most idle consumers: one for each set of client settings, so rarely more than one."""
@@ -34,6 +37,7 @@ UNLESS_SET: Mapping[str, object] = {
     "fetch_max_wait_ms": 10,
     "max_partition_fetch_bytes": 4 * 1024 * 1024,
     "reconnect_backoff_max_ms": 1_000,
+    "bootstrap_timeout_ms": BOOTSTRAP_MS,
 }
 """Better defaults to read known offsets, in a task that others wait for.
 
@@ -66,18 +70,30 @@ def record_bytes(most_unfiltered: int) -> int:
     return max(most_unfiltered, LEAST_RECORD_BYTES)
 
 
+def fetch_limits(kafka: Mapping[str, object], most_unfiltered: int) -> dict[str, int]:
+    """Most bytes of one answer, and of one partition in it, by kafka-python's names."""
+    wanted = {**KafkaConsumer.DEFAULT_CONFIG, **UNLESS_SET, **kafka}
+    most = answer_bytes(most_unfiltered)
+    return {name: min(int(str(wanted[name])), most) for name in ("max_partition_fetch_bytes", "fetch_max_bytes")}
+
+
 @contextmanager
 def borrowed(
-    kafka: Mapping[str, object], partitions: Iterable[TopicPartition], most_unfiltered: int = MOST_UNFILTERED
+    kafka: Mapping[str, object],
+    partitions: Iterable[TopicPartition],
+    most_unfiltered: int = MOST_UNFILTERED,
+    patience: Patience | None = None,
 ) -> Iterator[KafkaConsumer]:
     """A consumer with these settings. Its borrower alone uses it; after an error it is closed.
+
+    Raises a `KafkaUnavailableError` if no broker answers: after the first attempt, unless there is `patience`.
 
     It is assigned to `partitions`, so that one request gets all their leaders. For one topic after another,
     kafka-python would take 100 ms each. It has no position in them yet.
     """
     key = key_of(kafka, most_unfiltered)
     wanted = [KafkaTopicPartition(*tp) for tp in partitions]
-    consumer = _idle.take(key) or _opened(kafka, most_unfiltered, {tp.topic for tp in wanted})
+    consumer = _idle.take(key) or _opened(kafka, most_unfiltered, wanted, patience or Patience())
     try:
         consumer.assign(wanted)
         yield consumer
@@ -95,12 +111,18 @@ def close_idle() -> None:
     _idle.close()
 
 
-def _opened(kafka: Mapping[str, object], most_unfiltered: int, topics: Iterable[str]) -> KafkaConsumer:
-    arguments = {**UNLESS_SET, **client_arguments(kafka), **OURS}
-    for name in ("max_partition_fetch_bytes", "fetch_max_bytes"):
-        wanted = arguments.get(name, KafkaConsumer.DEFAULT_CONFIG[name])
-        arguments[name] = min(int(str(wanted)), answer_bytes(most_unfiltered))
-    consumer, _ = open_client(KafkaConsumer, arguments, topics)
+def _opened(
+    kafka: Mapping[str, object], most_unfiltered: int, wanted: Collection[KafkaTopicPartition], patience: Patience
+) -> KafkaConsumer:
+    limits = fetch_limits(kafka, most_unfiltered)
+    arguments = {**UNLESS_SET, **client_arguments(kafka), **OURS, **limits}
+    began = monotonic()
+    while True:
+        try:
+            consumer, _ = open_client(KafkaConsumer, arguments, {tp.topic for tp in wanted})
+            break
+        except KafkaUnavailableError as error:
+            patience.wait(error, began, f"the records of {len(wanted)} partitions")
     empty_markers.install(consumer)
     raw_batches.install(consumer)
     large_reads.install(consumer)

@@ -7,7 +7,7 @@ The life of a stretch [start, until):
    leave holes, also at its end.
 3. After a short time without progress, it checks whether the topic still exists. If the log has the next offset, the
    consumer starts again.
-   If no leader answers, it waits for `max_outage_ms`, then it raises a `KafkaUnavailableError`.
+   If no leader answers, it waits as long as `patience` allows, then it raises a `KafkaUnavailableError`.
 4. After `poll_timeout_ms` without progress, it checks whether the log reaches the end of the stretch. If so, it raises
    a `FetchTimeoutError`.
 5. Offsets that Kafka no longer has are a `DataLossError`; those that would take too much memory are a
@@ -19,7 +19,7 @@ Runs in executor workers. Knows Kafka and offsets; nothing of lanes, hashes, Arr
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 from time import monotonic, sleep
 
@@ -55,6 +55,7 @@ from spark_coop_source.decode.sizes import UNBOUNDED, DecodeLimits, TooLarge, Un
 from spark_coop_source.fetch.looks import LogLooks
 from spark_coop_source.fetch.needed import limit
 from spark_coop_source.fetch.older_formats import MessageSetTooLargeError
+from spark_coop_source.fetch.patience import Patience
 from spark_coop_source.fetch.refusal import refusal
 from spark_coop_source.fetch.several import FIRST_POLL, POLL_MS, Begun
 
@@ -93,7 +94,7 @@ class FetchSettings:
     fail_on_data_loss: bool
     chunk_bytes: int = CHUNK_BYTES  # at most; a single record may be larger
     sizes: DecodeLimits = UNBOUNDED  # limits of a compressed batch, and of a record in it
-    max_outage_ms: int = 0  # how long to wait for a leader that does not answer
+    patience: Patience = field(default_factory=Patience)  # with a leader that does not answer
     stall_s: float = STALL_S  # without progress, until the first look for the reason
 
 
@@ -127,7 +128,7 @@ def fetch(
     Raises:
         DataLossError: offsets are lost, and `fail_on_data_loss` is set.
         BatchTooLargeError: a batch exceeds `settings.sizes`, and `fail_on_data_loss` is set.
-        KafkaUnavailableError: no leader answers for `max_outage_ms`.
+        KafkaUnavailableError: no leader answers for longer than `patience` allows.
         StaleConsumerError: another broker leads the partition by now.
         FetchTimeoutError: no progress for `poll_timeout_ms` (the time between two chunks does not count).
         LogError: Kafka refuses, or a record cannot be decoded; one of its subclasses where it fits.
@@ -156,7 +157,7 @@ class _Stretch:
         self._settings = settings
         self._most = int(consumer.config["max_poll_records"])
         self._next_poll = min(FIRST_POLL, self._most)
-        self._patience_s = min(LOW_S, settings.poll_timeout_ms / 1000)
+        self._low_s = min(LOW_S, settings.poll_timeout_ms / 1000)
         self._last_progress = self._next_look = 0.0
 
     def read(self, stopped: Callable[[], bool], begun: Begun | None = None) -> Iterator[Chunk]:
@@ -290,8 +291,7 @@ class _Stretch:
 
     def _wait_for_kafka(self, error: KafkaUnavailableError) -> None:
         """No leader answers: it may come back, or another broker may lead."""
-        if (monotonic() - self._last_progress) * 1000 >= self._settings.max_outage_ms:
-            raise error
+        self._settings.patience.wait(error, self._last_progress, f"the records of {self._tp}")
 
     def _give_up(self, bounds: Bounds | None) -> None:
         self._go_on_with_what_is_left(bounds)
@@ -322,7 +322,7 @@ class _Stretch:
             return
         if self._position < bounds.beginning:
             self._lost(min(bounds.beginning, self._until), f"the log begins at {bounds.beginning}")
-        elif self._position >= bounds.end and monotonic() - self._last_progress >= self._patience_s:
+        elif self._position >= bounds.end and monotonic() - self._last_progress >= self._low_s:
             self._lost(self._until, f"the log ends at {bounds.end}")
         if self._position < self._until:
             self._consumer.seek(self._at, self._position)

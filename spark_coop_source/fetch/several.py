@@ -52,10 +52,9 @@ class Begun:
     records: list[ConsumerRecord] = field(default_factory=list)
 
 
-def at_once(consumer: KafkaConsumer, most_bytes: int) -> int:
+def at_once(partition_bytes: int, most_bytes: int) -> int:
     """The number of stretches to begin together, if one round of answers may hold `most_bytes`."""
-    fits = most_bytes // max(1, int(consumer.config["max_partition_fetch_bytes"]))
-    return max(1, min(MOST_AT_ONCE, fits))
+    return max(1, min(MOST_AT_ONCE, most_bytes // max(1, partition_bytes)))
 
 
 def begun(

@@ -36,9 +36,10 @@ from spark_coop_source.decode.arrow_columns import numbers
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.sizes import DecodeLimits
 from spark_coop_source.fetch.ahead import ahead
-from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_bytes
+from spark_coop_source.fetch.consumers import answer_bytes, borrowed, fetch_limits, record_bytes
 from spark_coop_source.fetch.fetch import STALL_S, FetchSettings, StaleConsumerError, fetch
 from spark_coop_source.fetch.looks import LogLooks
+from spark_coop_source.fetch.patience import Patience
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
 from spark_coop_source.select.chosen import Chosen, Hashed
 from spark_coop_source.select.filtering import Filtering
@@ -63,11 +64,12 @@ class Readings:
     partitions: Iterable[TopicPartition]
     hashed: Collection[TopicPartition] | None = None  # partitions whose batches carry key hashes; None: in no task
     filtered: Counter[TopicPartition] = field(default_factory=Counter)  # records that the filter dropped, counted here
-    patient: bool = True  # False: a partition whose leader is away raises `KafkaUnavailableError` within seconds
+    patience: Patience = field(default_factory=Patience)  # after it, a leader that is away is `KafkaUnavailableError`
     _stack: ExitStack = field(default_factory=ExitStack)
     _borrowing: ExitStack = field(default_factory=ExitStack)
     _consumer: KafkaConsumer | None = None
     _away: KafkaUnavailableError | None = None  # the leader of a partition did not answer
+    _unreached: KafkaUnavailableError | None = None  # no broker answered, so there is no consumer
     _begun: dict[TopicPartition, Begun] = field(default_factory=dict)
     _cache: BlockCache | None = None
     _filter: Filtering = field(init=False)
@@ -94,7 +96,8 @@ class Readings:
         firsts = {tp: _first(of_one) for tp, of_one in slices.items()}
         short = [tp for tp, first in firsts.items() if self._is_short(tp, first)]
         long = slices.keys() - set(short)
-        together = at_once(self._opened(), answer_bytes(self.task.most_unfiltered)) if len(short) > 1 else 1
+        most = self.task.most_unfiltered
+        together = at_once(fetch_limits(self.task.kafka, most)["max_partition_fetch_bytes"], answer_bytes(most))
         for group in (short[at : at + together] for at in range(0, len(short), together)):
             begin = partial(self._begin, {tp: firsts[tp] for tp in group})
             yield from ((tp, self._short(tp, slices[tp], begin if tp == group[0] else None)) for tp in group)
@@ -196,12 +199,13 @@ class Readings:
             task.fail_on_data_loss,
             answer_bytes(task.most_unfiltered),
             DecodeLimits(task.most_uncompressed, record_bytes(task.most_unfiltered)),
-            task.kafka_max_outage_ms if self.patient else 0,
+            self.patience,
             KNOWN_STALL_S if self._away else STALL_S,
         )
         try:
             yield from fetch(self._opened(), tp, offsets, settings, stopped, self._begun.pop(tp, None), self._looks)
         except StaleConsumerError as stale:
+            self.patience.away = True
             self._drop(stale)
             yield from self._fetched(tp, OffsetRange(stale.position, offsets.until), stopped)
         except KafkaUnavailableError as away:  # the consumer can still read from the other leaders
@@ -217,9 +221,17 @@ class Readings:
         self._borrowing.__exit__(type(error), error, error.__traceback__)
 
     def _opened(self) -> KafkaConsumer:
+        """The consumer. A task that no broker has answered does not wait again for its next partition."""
         if self._consumer is None:
-            borrowing = borrowed(self.task.kafka, self.partitions, self.task.most_unfiltered)
-            self._consumer = self._borrowing.enter_context(borrowing)
+            if self._unreached:
+                raise self._unreached
+            task = self.task
+            borrowing = borrowed(task.kafka, self.partitions, task.most_unfiltered, self.patience)
+            try:
+                self._consumer = self._borrowing.enter_context(borrowing)
+            except KafkaUnavailableError as error:
+                self._unreached = error
+                raise
         return self._consumer
 
 

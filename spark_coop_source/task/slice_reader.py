@@ -19,10 +19,12 @@ import pyarrow as pa
 
 from coordinator.errors import TaskNotEndedError
 from coordinator.progress.ends import Ends, slices_to
+from coordinator.progress.failing import NO_FAILURES
 from coordinator.progress.slices import Slice, merged
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import regrouped
 from spark_coop_source.dead_letters.dead_letters import DeadLetters
+from spark_coop_source.fetch.patience import Patience
 from spark_coop_source.function.runner import SILENT, Listener, run
 from spark_coop_source.function.slice_batches import tables
 from spark_coop_source.function.user_function import UserFunction
@@ -41,7 +43,7 @@ def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.
     if task.report is None:
         if task.ending and task.ending.required:
             raise TaskNotEndedError("a task could not begin: its driver takes no ends, and its batch requires them")
-        return regrouped(_made(task, function, None, None, Counter()))
+        return regrouped(_made(task, function, None, None, Counter(), Patience(task.kafka_max_outage_ms)))
     return _reported(task, task.report, function)
 
 
@@ -61,6 +63,7 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
         if ending and ending.early and agreed is None:
             ends = _ends(ending, began)
         filtered = Counter[TopicPartition]()
+        patience = Patience(0 if ends and ends.by_time else task.kafka_max_outage_ms)
         with_function = function is not None
         meter = SliceMeter(
             tables(task.slices),
@@ -70,7 +73,7 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
             filtered=filtered,
             check=link.check,
         )
-        made = _made(task, function, meter, ends, filtered)
+        made = _made(task, function, meter, ends, filtered, patience)
         if not with_function:
             made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more columns
         calls = function is not None and (function.per_key or task.singly)  # else the meter knows of none
@@ -81,10 +84,8 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
                 yield batch
         if ending:
             meter.ended()
-            if ends:
-                link.end(ending.batch, ending.task, ends.ends, ends.failures)
-            else:
-                link.end(ending.batch, ending.task, agreed or {})
+            failures = replace(ends.failures if ends else NO_FAILURES, kafka_away=patience.away)
+            link.end(ending.batch, ending.task, ends.ends if ends else agreed or {}, failures)
 
 
 def _ends(ending: TaskEnding, began: float) -> TaskEnds:
@@ -100,11 +101,12 @@ def _made(
     meter: SliceMeter | None,
     ends: TaskEnds | None,
     filtered: Counter[TopicPartition],
+    patience: Patience,
 ) -> Iterator[pa.RecordBatch]:
     """The records, or the function's output. Small batches are joined for a function of batches."""
     by_batch = function is not None and not function.per_key
     more = _hidden(task, function)
-    read = _partitions(task, _hashed(task, function), ends, filtered, by_batch=by_batch, more=more)
+    read = _partitions(task, _hashed(task, function), ends, filtered, patience, by_batch=by_batch, more=more)
     if meter is not None:
         read = ((tp, meter.reading(tp, batches)) for tp, batches in read)
     every = chain.from_iterable(batches for _, batches in read)
@@ -155,6 +157,7 @@ def _partitions(
     hashed: Collection[TopicPartition] | None,
     ends: TaskEnds | None,
     filtered: Counter[TopicPartition],
+    patience: Patience,
     *,
     by_batch: bool,
     more: Collection[str],
@@ -167,7 +170,7 @@ def _partitions(
     pieces = WorkPieces(ends.share_ms, ends.clock_ms) if ends and by_batch else None
     if ends:
         ends.begin({tp: _start(of_one) for tp, of_one in slices.items()})
-    with Readings(task, columns, slices, hashed, filtered, patient=not (ends and ends.by_time)) as readings:
+    with Readings(task, columns, slices, hashed, filtered, patience) as readings:
         for tp, reads in readings.each(slices):
             sized = pieces.of(reads) if pieces else reads
             allowed = ends.reading(tp, sized) if ends else reads

@@ -2,7 +2,8 @@
 
     question  {"number": 7, "batch": "<digest>", "task": 3}                 the ends of an earlier attempt?
               {"number": 8, "batch": "<digest>", "task": 3, "ends": "..."}  the task has ended its slices here
-               "failing": {"orders 0 <hash>": "deferred ..."}, "skipped": 2, "dead_lettered": 1}  optional, with `ends`
+               "failing": {"orders 0 <hash>": "deferred ..."}, "skipped": 2, "dead_lettered": 1,
+               "kafka_away": true}                                            optional, with `ends`
     answer    {"number": 8, "ends": "..."}                                  the ends that count; none: not ended yet
               {"number": 8, "refused": "..."}
 
@@ -82,11 +83,12 @@ def _ends(fields: Mapping[str, Any]) -> Ends | None:
 
 
 def _of_failures(failures: Failures) -> dict[str, object]:
-    counted = {"skipped": failures.skipped, "dead_lettered": failures.dead_lettered}
+    counted = {"skipped": failures.skipped, "dead_lettered": failures.dead_lettered, "kafka_away": failures.kafka_away}
     failing = {record.field: record.text for record in failures.failing}
     return {name: value for name, value in ({"failing": failing} | counted).items() if value}
 
 
 def _failures(fields: Mapping[str, Any]) -> Failures:
     failing = tuple(FailingRecord.parse(field, text) for field, text in fields.get("failing", {}).items())
-    return Failures(failing, int(fields.get("skipped", 0)), int(fields.get("dead_lettered", 0)))
+    counted = int(fields.get("skipped", 0)), int(fields.get("dead_lettered", 0))
+    return Failures(failing, *counted, fields.get("kafka_away") is True)

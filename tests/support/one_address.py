@@ -15,9 +15,9 @@ import servers
 class OneAddress:
     """Copies bytes between clients and the server on port `target`, which may change. What it answers comes late."""
 
-    def __init__(self, target: int, delay_s: float = 0.0) -> None:
+    def __init__(self, target: int, delay_s: float = 0.0, port: int = 0) -> None:
         self.target, self.connections, self._delay_s = target, 0, delay_s
-        self._listener = socket.create_server((servers.HOST, 0))
+        self._listener = socket.create_server((servers.HOST, port))
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -66,3 +66,20 @@ def one_address(target: int, delay_s: float = 0.0) -> Iterator[OneAddress]:
     """The address, closed afterwards."""
     with closing(OneAddress(target, delay_s)) as address:
         yield address
+
+
+@contextmanager
+def opened_later(target: int, after_s: float) -> Iterator[str]:
+    """An address, host and port, at which nobody listens until then."""
+    with closing(socket.create_server((servers.HOST, 0))) as free:
+        port = free.getsockname()[1]
+    opened = list[OneAddress]()
+    timer = threading.Timer(after_s, lambda: opened.append(OneAddress(target, port=port)))
+    timer.start()
+    try:
+        yield f"{servers.HOST}:{port}"
+    finally:
+        timer.cancel()
+        timer.join()
+        for each in opened:
+            each.close()

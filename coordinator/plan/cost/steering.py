@@ -206,8 +206,18 @@ class Steering:
             self._flight = _Flight(end, packed, self._clock.now_ms())
         return self._flight.tasks
 
-    def learn(self, offset: StreamOffset, reports: Mapping[Slice, SliceCost], ends: Ends | None = None) -> Ended | None:
-        """Learn from the batch that ended at `offset`, if this process ran one. Any start offset may be passed."""
+    def learn(
+        self,
+        offset: StreamOffset,
+        reports: Mapping[Slice, SliceCost],
+        ends: Ends | None = None,
+        *,
+        judged: bool = True,
+    ) -> Ended | None:
+        """Learn from the batch that ended at `offset`, if this process ran one. Any start offset may be passed.
+
+        Without `judged`, its times show nothing: tasks waited for brokers.
+        """
         flight, self._flight = self._flight, None
         on_trigger = self._on_trigger()
         if flight is None or flight.offset != offset:
@@ -219,7 +229,7 @@ class Steering:
         batch = replace(batch, work_ms=max(0.0, took - min(took, batch.start_ms or 0.0)))
         waited = took > self._budget.ms and abs(took - self._took) <= JITTER_MS
         self._took = took
-        if self._budget.ms:
+        if self._budget.ms and judged:
             self._known.learn(batch, now_ms, waited=on_trigger or waited)
         return Ended(batch, took)
 

@@ -13,6 +13,7 @@ _MIRROR = ("tests/coordinator/progress/test_mirror.py",)
 _BROKERS = ("tests/coordinator/kafka/test_three_brokers.py",)
 _CONNECTION = ("tests/coordinator/kafka/test_connection.py",)
 _CODES = ("tests/coordinator/kafka/test_error_codes.py",)
+_AWAY = ("tests/spark_coop_source/task/test_brokers_away.py",)
 _SILENT = ("tests/coordinator/member/test_silent_leaders.py",)
 
 FAULTS = (
@@ -25,7 +26,54 @@ FAULTS = (
                 "False",
             ),
         ),
-        ("tests/spark_coop_source/task/test_brokers_away.py",),
+        _AWAY,
+    ),
+    Fault(
+        "a task fails if no broker answers when its consumer is opened",
+        (
+            Edit(
+                "spark_coop_source/fetch/consumers.py",
+                "            patience.wait(error, began, f",
+                "            raise error from ValueError(f",
+            ),
+        ),
+        _AWAY,
+    ),
+    Fault(
+        "a task that may end early waits for a first answer for as long as any other",
+        (
+            Edit(
+                "spark_coop_source/task/slice_reader.py",
+                "Patience(0 if ends and ends.by_time else task.kafka_max_outage_ms)",
+                "Patience(task.kafka_max_outage_ms)",
+            ),
+        ),
+        _AWAY,
+    ),
+    Fault(
+        "a task that may end early waits for a first answer once for each partition",
+        (Edit("spark_coop_source/task/readings.py", "            if self._unreached:\n", "            if False:\n"),),
+        _AWAY,
+    ),
+    Fault(
+        "a batch whose tasks waited for brokers shows that reading is the bottleneck",
+        (Edit("coordinator/member/committing.py", " and not ended.failures.kafka_away:", ":"),),
+        ("tests/coordinator/member/test_committing.py",),
+    ),
+    Fault(
+        "the time of a batch whose tasks waited for brokers is a cost",
+        (Edit("coordinator/member/apply.py", "judged=not failures.kafka_away", "judged=True"),),
+        ("tests/coordinator/member/test_judged_batches.py",),
+    ),
+    Fault(
+        "a task that waited for a broker does not say so",
+        (Edit("spark_coop_source/fetch/patience.py", "        self.away = True\n", ""),),
+        _AWAY,
+    ),
+    Fault(
+        "a task waits for a leader without a word",
+        (Edit("spark_coop_source/fetch/patience.py", "waited_s >= SHORTLY_S and", "False and"),),
+        _AWAY,
     ),
     Fault(
         "records are planned of a partition whose leader does not answer",
@@ -42,6 +90,31 @@ FAULTS = (
         "a position beyond the last known end of a silent leader counts as lost",
         (Edit("coordinator/member/low_ends.py", "if tp in log.silent}", "if tp in low}"),),
         _SILENT,
+    ),
+    Fault(
+        "a proof after a loss of Redis waits for a silent leader",
+        (Edit("coordinator/member/apply.py", "self.log.bounds_now(tuple(epochs))", "self.log.bounds(tuple(epochs))"),),
+        _SILENT,
+    ),
+    Fault(
+        "the proof of a silent partition is never checked by another owner (against rule: leader-epoch-facts)",
+        (Edit("coordinator/member/recovery.py", "[ReportEnds({}, texts)] if texts else []", "()"),),
+        _SILENT,
+    ),
+    Fault(
+        "silent leaders are asked for the ends of leader epochs",
+        (Edit("coordinator/member/log_view.py", "log.bounds.keys() - log.silent", "log.bounds.keys()"),),
+        ("tests/coordinator/member/test_log_view.py",),
+    ),
+    Fault(
+        "the leader epoch of a silent leader counts as checked",
+        (Edit("coordinator/member/losing.py", "if tp not in state.log.silent), bounds)", "), bounds)"),),
+        ("tests/coordinator/member/test_losing.py",),
+    ),
+    Fault(
+        "under maxLaneLead, a partition is read whose leader has just fallen silent",
+        (Edit("coordinator/member/reading.py", "        work = within_lead(work, silent, {})\n", ""),),
+        ("tests/coordinator/member/test_event_time.py",),
     ),
     Fault(
         "AvailableNow takes the last known end of a silent leader for the end",
@@ -83,6 +156,11 @@ FAULTS = (
         "a run ends while the end of a log is not known",
         (Edit("coordinator/member/pacing.py", "bool(state.pace.late or ", "bool("),),
         _SILENT,
+    ),
+    Fault(
+        "nothing says which broker has the log of a partition without a leader",
+        (Edit("coordinator/kafka/offsets.py", "no leader; copies on {_copies(session, tp)}", "no leader"),),
+        _BROKERS,
     ),
     Fault(
         "a broker that lives again is not looked for",

@@ -69,7 +69,7 @@ FAULTS = (
     ),
     Fault(
         "a task takes a leader that has just been elected for a cut log",
-        (Edit("spark_coop_source/fetch/fetch.py", " and monotonic() - self._last_progress >= self._patience_s", ""),),
+        (Edit("spark_coop_source/fetch/fetch.py", " and monotonic() - self._last_progress >= self._low_s", ""),),
         ("tests/spark_coop_source/fetch/test_lost_records.py",),
     ),
     Fault(

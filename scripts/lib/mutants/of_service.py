@@ -129,12 +129,7 @@ FAULTS = (
         "after a loss of state it begins at latest",
         (
             Edit(
-                "coordinator/member/recovery.py",
-                '    if settings.on_state_loss == "earliest":\n'
-                "        earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))\n",
-                "    if True:\n"
-                "        from coordinator.values.offset_spec import Latest\n"
-                "        earliest = seen.of(ResolveOffsets(Latest(), state.log.partitions))\n",
+                "coordinator/member/recovery.py", "offset_spec import Earliest", "offset_spec import Latest as Earliest"
             ),
         ),
         schedules=300,

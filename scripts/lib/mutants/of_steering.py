@@ -143,7 +143,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/committing.py",
-                "if line.reading_bound and not shown.limit_logged and not state.log.silent:",
+                "if line.reading_bound and not shown.limit_logged and not ended.failures.kafka_away:",
                 "if line.reading_bound:",
             ),
         ),

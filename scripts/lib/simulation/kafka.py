@@ -18,7 +18,7 @@ from simulation.brokers import Brokers
 
 TOPIC, JOINED, OTHER = "orders", "payments", "refunds"
 RECORDS_A_LEADER = 5
-SECOND_MS = 1_000
+SECOND_MS, RETRY_MS = 1_000, 250
 _offset = attrgetter("offset")
 RACKS = ("a", "b")
 
@@ -191,10 +191,26 @@ def _named(subscription: Subscription, topics: Collection[str]) -> list[str]:
 
 
 class SimulatedLog:
-    """`coordinator.values.log.Log` over those logs; every call is a scheduling point."""
+    """`coordinator.values.log.Log` over those logs; every call is a scheduling point.
+
+    A call that needs all answers waits for silent leaders. It is a mistake if its caller has seen that one is silent,
+    unless it asks where a query starts, which has its moment (rule: silent-leader).
+    """
 
     def __init__(self, kafka: SimulatedKafka, turn: Callable[..., None], *, committed: bool = False) -> None:
         self._kafka, self._turn, self._committed = kafka, turn, committed
+        self._seen_silent = frozenset[TopicPartition]()  # at the last look
+
+    def _silent(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
+        return frozenset(tp for tp in partitions if self._kafka.brokers.silent(tp, self._kafka.now_ms()))
+
+    def _wait_for(self, partitions: Iterable[TopicPartition], *, starts: bool = False) -> None:
+        """Until all leaders answer."""
+        wanted = frozenset(partitions)
+        if (known := self._silent(wanted) & self._seen_silent) and not starts:
+            raise AssertionError(f"LEADER: a member waits for the leader of {min(known)}, which it has seen silent")
+        while self._silent(wanted):
+            self._turn(RETRY_MS)
 
     def topics(self, subscription: Subscription, *, quick: bool = False) -> dict[str, Topic]:
         """The topics with their partitions; for `Assigned` with the assigned ones only."""
@@ -212,6 +228,13 @@ class SimulatedLog:
     ) -> dict[TopicPartition, Bounds]:
         """Beginning and end of each log."""
         self._turn()
+        wanted = tuple(partitions)
+        self._wait_for(wanted)
+        return self._bounds(wanted, beginnings)
+
+    def _bounds(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None
+    ) -> dict[TopicPartition, Bounds]:
         first = self._kafka.beginnings if beginnings is None else beginnings
         ends = {tp: self._kafka.end(tp, committed=self._committed) for tp in partitions}
         return {tp: Bounds(first[tp], end, len(self._kafka.elected[tp])) for tp, end in ends.items()}
@@ -220,37 +243,46 @@ class SimulatedLog:
         self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
     ) -> dict[TopicPartition, Bounds]:
         """The same of the partitions whose leader answers."""
-        found = self.bounds(partitions, beginnings)
-        return {tp: b for tp, b in found.items() if not self._kafka.brokers.silent(tp, self._kafka.now_ms())}
+        self._turn()
+        wanted = frozenset(partitions)
+        silent = self._silent(wanted)
+        self._seen_silent = self._seen_silent - wanted | silent
+        return self._bounds(sorted(wanted - silent), beginnings)
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The first offset of the next leader."""
         self._turn()
+        self._wait_for(epochs)
         return self._kafka.ends_of_epochs(epochs)
 
     def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The ends of the logs whose leader answers."""
         self._turn()
-        found = {tp: self._kafka.end(tp) for tp in partitions}
-        return {tp: end for tp, end in found.items() if not self._kafka.brokers.silent(tp, self._kafka.now_ms())}
+        wanted = frozenset(partitions)
+        return {tp: self._kafka.end(tp) for tp in sorted(wanted - self._silent(wanted))}
 
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first or the last offset, or the offset of a time."""
         self._turn()
+        wanted = tuple(partitions)
+        self._wait_for(wanted, starts=True)
         match spec:
             case Earliest():
-                return {tp: self._kafka.beginnings[tp] for tp in partitions}
+                return {tp: self._kafka.beginnings[tp] for tp in wanted}
             case Latest():
-                return {tp: self._kafka.end(tp, committed=self._committed) for tp in partitions}
+                return {tp: self._kafka.end(tp, committed=self._committed) for tp in wanted}
             case AtTimestamps():
                 ends = self._kafka.ends()
                 return {tp: min(ends[tp], -(-ms // SECOND_MS)) for tp, ms in spec.timestamps_ms.items()}
         raise NotImplementedError(f"the simulation does not start at {spec}")
 
-    def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
+    def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int | None]:
         """A record is made each second: its time is its offset."""
         self._turn()
-        return {tp: max(s.start, self._kafka.beginnings[tp]) * SECOND_MS for tp, s in stretches.items()}
+        first = self._kafka.beginnings
+        return {
+            tp: max(stretches[tp].start, first[tp]) * SECOND_MS for tp in stretches.keys() - self._silent(stretches)
+        }
 
     def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
         """Two racks lead the partitions by turns."""

@@ -18,7 +18,7 @@ def test_without_patience_the_first_silence_is_an_error_that_names_partitions_an
         Silence(0).noticed(missing, missing)
     assert raised.value.what == (
         "no leader answers for a-1 (no leader); orders-0, orders-1, orders-2, orders-3, orders-4 and 2 more "
-        "(b:9092: frozen), for 0 s"
+        "(b:9092: frozen)"
     )
 
 

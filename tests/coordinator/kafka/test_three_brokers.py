@@ -20,6 +20,7 @@ from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import POLICIES, Pattern, TopicPartition, Topics
 from spark_coop_source.fetch.consumers import borrowed
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
+from spark_coop_source.fetch.patience import Patience
 from streams import eventually
 from three_brokers import ThreeBrokers
 from topics import Record
@@ -52,7 +53,7 @@ def ends(log: KafkaLog, topic: str) -> dict[int, int]:
 def fetched(three: ThreeBrokers, tp: TopicPartition, max_outage_ms: int) -> int:
     """How many records a task reads."""
     client = {"bootstrap_servers": three.brokers.bootstrap}
-    settings = FetchSettings(client, PATIENT_MS, True, max_outage_ms=max_outage_ms)
+    settings = FetchSettings(client, PATIENT_MS, True, patience=Patience(max_outage_ms))
     with borrowed(client, [tp]) as consumer:
         return sum(len(chunk) for chunk in fetch(consumer, tp, OffsetRange(0, RECORDS), settings))
 
@@ -109,9 +110,15 @@ def test_an_outage_that_is_too_long_names_partitions_and_brokers(three_brokers: 
     with closing(KafkaLog(arguments, retries=0, retry_interval_ms=50, patience_ms=1)) as log:
         log.topics(Topics((alone,)))
         address, tp = three_brokers.brokers.addresses[1], TopicPartition(alone, 0)
-        with three_brokers.killed(2), pytest.raises(KafkaUnavailableError) as raised:
-            list(iter(lambda: log.bounds_now([tp]), None))
-        assert f"{alone}-0 ({address}: " in raised.value.what or f"{alone}-0 (no leader)" in raised.value.what
+        with three_brokers.killed(2):
+            with pytest.raises(KafkaUnavailableError) as raised:
+                list(iter(lambda: log.bounds_now([tp]), None))
+            assert f"{alone}-0 ({address}: " in raised.value.what, "the cluster does not know yet that it is dead"
+            eventually(lambda: _leader(log, tp) == -1, "its death")
+            log.close()
+            with pytest.raises(KafkaUnavailableError) as raised:
+                log.bounds_now([tp])
+        assert f"{alone}-0 (no leader; copies on broker 2 ({address}))" in raised.value.what
 
 
 @pytest.mark.parametrize("away", [ThreeBrokers.killed, ThreeBrokers.frozen])
@@ -136,8 +143,9 @@ def test_all_brokers_away__the_request_waits_and_says_so_once(
     arguments = {"bootstrap_servers": three_brokers.brokers.bootstrap}
     with closing(KafkaLog(arguments, retries=0, retry_interval_ms=50, patience_ms=12_000)) as brief:
         assert ends(brief, topic)
-        with three_brokers.killed(1, 2, 3), pytest.raises(KafkaUnavailableError):
+        with three_brokers.killed(1, 2, 3), pytest.raises(KafkaUnavailableError) as raised:
             ends(brief, topic)
+        assert all(address in raised.value.what for address in three_brokers.brokers.addresses)
         asked = [r.getMessage() for r in caplog.records if r.name == "coordinator.kafka.connection"]
         assert (len(asked), "asked again for up to 12 s" in asked[0]) == (1, True)
     eventually(lambda: ends(log, topic) == dict.fromkeys(range(3), RECORDS), "all ends")

@@ -82,6 +82,15 @@ def test_reading_took_most_of_a_long_batch__log_that_once_with_figures() -> None
     assert decided(learn, again, call(START), (Learn(START), read_for(9_100.0))).effects == (show, batch)
 
 
+def test_tasks_waited_for_a_broker__reading_is_not_the_bottleneck() -> None:
+    """The look before the batch may have found all leaders."""
+    state = joined(batch=AUTHORIZED, evidence=Evidence(START, None, (START,)))
+    waited = replace(read_for(9_100.0), failures=Failures(kafka_away=True))
+    decision = decided(learn, state, call(START), (Learn(START), waited))
+    assert [e.kind for e in decision.effects] == [ShowBatch, LogBatch]
+    assert not decision.state.shown.limit_logged
+
+
 def test_processing_took_a_part_of_a_long_batch__log_nothing() -> None:
     state = joined(batch=AUTHORIZED, evidence=Evidence(START, None, (START,)))
     decision = decided(learn, state, call(START), (Learn(START), read_for(7_000.0)))

@@ -59,13 +59,22 @@ def test_the_next_record_of_all_is_too_late_behind_it__the_oldest_lane_is_read_a
 
 
 def test_a_partition_without_a_time__does_not_hold_the_others() -> None:
-    times: Answer = FIRST_TIMES, {TP1: 9_000}
+    times: Answer = FIRST_TIMES, {TP: None, TP1: 9_000}
     answers = times, (too_late(10_001), {TP: 100, TP1: 50})
     assert decided(limit, member(), LEAD, *answers) == asks(member(), grant(100, 50))
 
 
+def test_a_leader_falls_silent_meanwhile__nothing_of_it_is_read__and_the_others_go_on() -> None:
+    later = ResolveOffsets(AtTimestamps({TP1: 10_001}, NoMatch.LATEST), (TP1,))
+    answers: tuple[Answer, ...] = ((FIRST_TIMES, {TP1: 9_000}), (later, {TP1: 40}))
+    decision = decided(limit, member(), LEAD, *answers)
+    assert decision == asks(member(), grant(10, 40))
+    asked = grant(10, 40), Allowance({}, (), Cutting(1))
+    assert decided(limit, member(), LEAD, *answers, asked).state.reading.first_times == {(TP1, 20): 9_000}
+
+
 def test_no_times_at_all__no_ceiling() -> None:
-    assert decided(limit, member(), LEAD, (FIRST_TIMES, {})) == asks(member(), grant(None, None))
+    assert decided(limit, member(), LEAD, (FIRST_TIMES, {TP: None, TP1: None})) == asks(member(), grant(None, None))
 
 
 def test_nothing_to_read__read_no_times() -> None:

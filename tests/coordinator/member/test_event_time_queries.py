@@ -29,7 +29,7 @@ class Counted(Through):
 
     asked = 0
 
-    def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
+    def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int | None]:
         self.asked += 1
         return super().first_times(stretches)
 

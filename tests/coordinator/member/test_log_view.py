@@ -116,3 +116,8 @@ def test_another_topic_id__recreated() -> None:
         "topic 'orders' was deleted and created again (topic id id-1, now id-2)"
     ]
     assert log_view.recreated(log, {"orders": "id-2"}) == ()
+
+
+def test_a_newer_leader_epoch_of_a_silent_leader__its_ends_are_asked_for_once_it_answers() -> None:
+    log = replace(LOG, bounds={TP: Bounds(0, 120, 5)}, silent=frozenset({TP}))
+    assert log_view.with_epoch_ends(log, {TP: Extent(3, 100)}, Seen(NOW)) == (log, {})

@@ -318,6 +318,14 @@ def test_the_log_was_cut__move_back_to_the_cut_and_forget_the_batch() -> None:
     assert decision == accepted(state, CUT, losses=losses, log=log)
 
 
+def test_a_newer_leader_epoch_of_a_silent_leader__is_checked_once_it_answers() -> None:
+    state = unclean()
+    state = replace(state, log=replace(state.log, silent=frozenset({TP})))
+    decision = decided(settle_losses, state, call())
+    assert decision.state.losses.checked == {}
+    assert decision.effects == (ReportEnds({}, {}),)
+
+
 def test_a_leader_epoch_that_was_checked__is_not_asked_about_again() -> None:
     state = unclean(losses=Losses(checked={TP: (NONCE, 4)}))
     assert decided(settle_losses, state, call()).effects == (WITH_EPOCH,)

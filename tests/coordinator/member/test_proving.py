@@ -20,6 +20,7 @@ from coordinator.member.requests import (
     ReadResetEpoch,
     ReadStable,
     Recover,
+    ReportEnds,
 )
 from coordinator.member.state import Owning, State
 from coordinator.progress.leader_epochs import Extent
@@ -163,4 +164,6 @@ def test_the_mirror_of_a_log_that_was_not_cut__counts_whole() -> None:
     answers = MIRROR, (ReadResetEpoch(), 0), (ReadLeftOfEpochs({TP: 4}), {TP: Extent(5, 100)})
     request = Recover("gone", 0, {"orders": ORDERS}, {TP: 100}, ())
     effects = decided(recover, lost(GONE), call(), *answers, (request, None)).effects
-    assert effects == (LogLine("group g: gone; positions are recovered from their proofs"),)
+    (stored, *lines) = effects
+    assert stored == ReportEnds({}, {TP: "4@100 reset=0 topic=id-1"})
+    assert lines == [LogLine("group g: gone; positions are recovered from their proofs")]

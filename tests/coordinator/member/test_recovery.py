@@ -19,6 +19,7 @@ from coordinator.member.requests import (
     ReadRedisTime,
     ReadResetEpoch,
     Recover,
+    ReportEnds,
     ResolveOffsets,
 )
 from coordinator.member.state import LogView, Mirrored, Owning, State
@@ -94,7 +95,25 @@ def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
         owning=owning(placed=frozenset()),
         mirrored=Mirrored(extents={TP: Extent(3, 15)}),
     )
-    assert decision == Decision(then, (WHY,), LookAgain())
+    stored = ReportEnds({}, {TP: "3@15 reset=0 topic=id-1"})
+    assert decision == Decision(then, (stored, WHY), LookAgain())
+
+
+def test_lost__the_extents_of_proofs_are_stored__of_a_partition_the_newest() -> None:
+    """Rule: leader-epoch-facts. A leader that is silent now may be another one later."""
+    state = lost(evidence=Evidence(end_of(10, 20, leader_epochs={TP: 4}), owned()), owning=owning())
+    decision = decided(
+        recover,
+        state,
+        call(),
+        (ReadGroupOffsets(), {TP: entry(15, 0, "id-1", Extent(3, 15)), TP1: entry(7, 0, "id-1", Extent(5, 7))}),
+        (ReadResetEpoch(), 0),
+        (ReadLeftOfEpochs({TP: 4}), {}),
+        (ReadLeftOfEpochs({TP: 3, TP1: 5}), {}),
+        (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: 20, TP1: 7}, ()), None),
+    )
+    texts = {TP: "4@20 reset=0 topic=id-1", TP1: "5@7 reset=0 topic=id-1"}
+    assert decision.effects == (ReportEnds({}, texts), WHY)
 
 
 def test_lost__recover_the_partitions_that_other_members_read_too() -> None:
@@ -177,7 +196,7 @@ def test_on_state_loss_earliest__begin_there_where_nothing_is_proven() -> None:
         call(on_state_loss="earliest"),
         (ReadGroupOffsets(), {TP: entry(15, 0, "id-1", None), TP1: (9, "")}),
         (ReadResetEpoch(), 0),
-        (ResolveOffsets(Earliest(), (TP, TP1)), {TP: 0, TP1: 3}),
+        (ResolveOffsets(Earliest(), (TP1,)), {TP1: 3}),
         (ReadRedisTime(), NOW),
     )
     (request,) = decision.effects

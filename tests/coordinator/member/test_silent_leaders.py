@@ -18,7 +18,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.values.offset_spec import Latest, OffsetSpec
 from coordinator.values.subscription import Bounds, TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, slices_read, subscribed
-from kafka_logs import Lower, Through, delete_records, kafka_log
+from kafka_logs import Elected, Lower, Through, delete_records, kafka_log
 from three_brokers import ThreeBrokers
 from topics import Record
 
@@ -36,6 +36,15 @@ class Silent(Through):
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return self.log.resolve(spec, self._answered(partitions))
 
+    def bounds(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        return self.log.bounds(self._answered(partitions), beginnings)
+
+    def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        self._answered(epochs)
+        return self.log.ends_of_epochs(epochs)
+
     def _answered(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         wanted = set(partitions)
         assert self.looks < 0 or wanted.isdisjoint(self.partitions), "somebody waits for a silent leader"
@@ -46,7 +55,7 @@ class Silent(Through):
     ) -> dict[TopicPartition, Bounds]:
         self.looks -= 1
         away = self.partitions if self.looks >= 0 else set()
-        return self.bounds([tp for tp in partitions if tp not in away], beginnings)
+        return self.log.bounds([tp for tp in partitions if tp not in away], beginnings)
 
 
 @pytest.fixture
@@ -215,6 +224,73 @@ def test_redis_loses_a_group_of_which_a_partition_waits_for_its_first_position__
     assert again.next_offset(end, UNLIMITED) is None, "a restart beside it"
     log.partitions = set()
     assert records(batch(again, end)) == read(away, 0, 4)
+
+
+@pytest.mark.usefixtures("short_sessions")
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("whole", [False, True])
+def test_redis_loses_a_group_whose_partitions_were_all_read__the_others_go_on_and_the_silent_one_keeps_its_position(
+    members: Group, two: tuple[TopicPartition, TopicPartition], whole: bool, restart: bool
+) -> None:
+    here, away = two
+    log = Silent(members.log())
+    member, end = begun(members, here, log)
+    assert member.next_offset(end, UNLIMITED) is None
+    more(members, here, away)
+    log.partitions = {away}
+    (members.lose_everything if whole else members.restart_redis)()
+    member = members.service(subscribed(here), log=log) if restart else member
+    end = batch(member, end)
+    assert records(end) == read(here, 4, 8)
+    assert members.store.positions.stable([here.topic])[away] == 4
+    log.partitions = set()
+    assert records(batch(member, end)) == read(away, 4, 8)
+
+
+@pytest.mark.usefixtures("short_sessions")
+def test_redis_loses_a_group_and_begins_at_earliest_what_nothing_proves__without_a_silent_leader_that_has_a_proof(
+    members: Group, two: tuple[TopicPartition, TopicPartition]
+) -> None:
+    here, away = two
+    settings = GroupSettings(members.name, capacity=2, session_ms=500, on_state_loss="earliest")
+    log = Silent(members.log())
+    member, end = begun(members, here, log)
+    assert member.next_offset(end, UNLIMITED) is None
+    member.leave()
+    log.delete_group_offsets(members.name, [here])
+    members.lose_everything()
+    log.partitions = {away}
+    member = members.service(subscribed(here), log=log, settings=settings)
+    member.first_positions()
+    assert records(batch(member, StreamOffset(members.name))) == read(here, 0, 4)
+
+
+@pytest.mark.usefixtures("short_sessions")
+@pytest.mark.parametrize("same_owner", [True, False])
+def test_the_silent_leader_of_a_recovered_partition_is_replaced_by_one_without_its_last_records__that_is_a_loss(
+    members: Group, two: tuple[TopicPartition, TopicPartition], same_owner: bool
+) -> None:
+    """Rule: leader-epoch-facts. The log has grown again beyond the position before anybody sees it."""
+    here, away = two
+    elected = Elected(members.log())
+    log = Silent(elected)
+    member, end = begun(members, here, log)
+    assert member.next_offset(end, UNLIMITED) is None
+    log.partitions = {away}
+    members.lose_everything()
+    more(members, here)
+    end = batch(member, end)
+    assert records(end) == read(here, 4, 8)
+    if not same_owner:
+        assert member.next_offset(end, UNLIMITED) is None
+        member.leave()
+        member, end = members.service(subscribed(here), log=log), StreamOffset(members.name)
+        member.first_positions()
+    elected.elect(away, 2)
+    more(members, away)
+    log.partitions = set()
+    with pytest.raises(DataLossError, match=f"{away}"):
+        member.next_offset(end, UNLIMITED)
 
 
 def test_a_start_at_latest_has_its_moment__it_waits_for_all_leaders(

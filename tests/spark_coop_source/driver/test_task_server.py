@@ -231,7 +231,7 @@ def test_a_task_ends_where_the_first_attempt_ended_or_it_fails(link: TaskLink) -
 def test_the_failures_of_a_task_come_with_its_end(link: TaskLink, member: Ended) -> None:
     """Also those with a message of several lines, or of other letters."""
     record = FailingRecord(TopicPartition("orders", 0), 5, 4, 2, 7, True, "ValueError", "no\nsuch \u00e9 order")
-    failures = Failures((record, replace(record, key_hash=2**63 - 1, parked=False)), 3, 4)
+    failures = Failures((record, replace(record, key_hash=2**63 - 1, parked=False)), 3, 4, kafka_away=True)
     link.end("digest", 0, {}, failures)
     link.end("digest", 0, {})
     assert member.failures == [failures, NO_FAILURES]

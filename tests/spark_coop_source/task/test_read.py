@@ -18,8 +18,6 @@ from kafka.consumer.fetcher import ConsumerRecord
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from coordinator.errors import KafkaAccessError, TaskNotEndedError
-from coordinator.progress.ends import Ends
-from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.progress.slices import Slice, merged
 from coordinator.values.key_hash import cuts, hash_record
 from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
@@ -33,6 +31,7 @@ from spark_coop_source.function.user_function import UserFunction, as_text
 from spark_coop_source.task.partition import SlicePartition, TaskEnding
 from spark_coop_source.task.read import read_slices
 from spark_coop_source.telemetry.report import ReportTo
+from told_ends import told_by
 from topics import Kafka, Record
 
 ISOLATION = ("read_committed", "read_uncommitted")
@@ -369,30 +368,10 @@ def test_a_task_whose_driver_takes_no_ends_reads_nothing_where_its_batch_require
         list(read_slices(replace(empty, ending=TaskEnding("digest"))))
 
 
-class Told:
-    """The driver's part in the ends of tasks: it notes them."""
-
-    def __init__(self) -> None:
-        self.asked, self.ended = list[int](), list[tuple[str, int, Ends]]()
-
-    def agreed_ends(self, digest: str, task: int) -> Ends | None:
-        self.asked.append(task)
-        return None
-
-    def end_task(self, digest: str, task: int, ends: Ends, failures: Failures = NO_FAILURES) -> Ends:
-        self.ended.append((digest, task, ends))
-        return ends
-
-
 def test_a_task_that_may_not_end_early_only_reports_that_it_has_ended() -> None:
     """Rule: batch-clock."""
-    told = Told()
-    server = TaskServer(("127.0.0.1:9",), 1, told)
-    try:
-        report = server.report_to(())
-        ending = TaskEnding("digest", task=3, by_time=False, required=False, early=False)
-        task = SlicePartition((), {}, (), poll_timeout_ms=1_000, fail_on_data_loss=True, report=report, ending=ending)
-        assert list(read_slices(task)) == []
-    finally:
-        server.close()
+    ending = TaskEnding("digest", task=3, by_time=False, required=False, early=False)
+    task = SlicePartition((), {}, (), poll_timeout_ms=1_000, fail_on_data_loss=True)
+    with told_by(task, ending) as (heard, told):
+        assert list(read_slices(heard)) == []
     assert (told.asked, told.ended) == ([], [("digest", 3, {})])
