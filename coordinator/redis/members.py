@@ -74,7 +74,7 @@ _RELEASE = verb(
 )
 _LEAVE = verb(
     "leave",
-    "meta leases member events batches leaving targets standbys working",
+    "meta leases member events batches leaving targets standbys working strikes",
     "within_ms writers ranges",
     number("kept"),
     partitions="owners",

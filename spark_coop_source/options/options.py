@@ -149,9 +149,9 @@ def _check_rates(checked: SourceOptions) -> None:
 
 
 def _check_lease(checked: SourceOptions) -> None:
-    if checked.heartbeat_ms >= checked.session_ms:
+    if checked.heartbeat_ms > checked.session_ms // 3:
         raise InvalidOptionError(
-            f"option heartbeatInterval = {in_units(checked.heartbeat_ms)}: not below sessionTimeout, "
-            f"{in_units(checked.session_ms)}, so every lease would end between two heartbeats",
+            f"option heartbeatInterval = {in_units(checked.heartbeat_ms)}: above a third of sessionTimeout, "
+            f"{in_units(checked.session_ms)}, so others could take this query for lost between two heartbeats",
             f"set heartbeatInterval to at most a third of that, {in_units(checked.session_ms // 3)}",
         )

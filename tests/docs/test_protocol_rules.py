@@ -1,5 +1,6 @@
 """docs/protocol.md holds the rules that the code cites, and its tables name what the code has."""
 
+import dataclasses
 import re
 import subprocess
 from collections.abc import Iterator
@@ -8,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.progress.stream_offset import VERSION, VERSION_WITHOUT_ORDER
 from coordinator.redis import keys
 from coordinator.redis.group_state import SCHEMA
+from coordinator.values.options import option_fields
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "setup.cfg").exists())
 PAGE = "docs/protocol.md"
@@ -26,6 +29,17 @@ VERDICTS = {
     "owner": GROUP | {"REJOIN", "FENCED", "RECOVERING"},
 }
 ALL_VERDICTS = VERDICTS["owner"] | {"BUSY", "FILTER", "HELD", "ORDERING", "SUPERSEDED", "UNPROVEN"}
+
+NO_OPTION = {
+    "sharing": "allowIndividualCommit",
+    "filter": "filter.*",
+    "assignors": "assignor",
+    "listener": "ownershipListener",
+    "starting_option": "startingOffsets",
+}
+"""Settings of a member that its options do not declare, and the words for them."""
+DERIVED = {"group", "demanding", "early_ends", "on_error", "longest_delay_ms", "tokens", "watch"}
+"""The group itself, and what follows from the function, its error policy, or a test."""
 
 QUOTED_ELSEWHERE = ("LICENSE", "CHANGELOG.md", str(Path(__file__).relative_to(ROOT)))
 """Texts that are not ours, history, and the examples below."""
@@ -156,3 +170,12 @@ def test_a_term_is_defined_once() -> None:
     glossary = TEXT.split("## Glossary")[1].split("\n## ")[0]
     terms = sorted(re.findall(r"^\| ([a-z][^|]*) \|", glossary, re.MULTILINE))
     assert [term for term, following in pairwise(terms) if term == following != "term"] == []
+
+
+def test_each_setting_of_a_member_has_a_rule_for_members_that_differ() -> None:
+    """Rule: settings-that-differ."""
+    declared = {field: option.name for field, option in option_fields(GroupSettings).items()}
+    words = " ".join(row[1] for row in table("| rule | settings | how |"))
+    settings = {field.name for field in dataclasses.fields(GroupSettings)}
+    assert settings == declared.keys() | NO_OPTION.keys() | DERIVED
+    assert [name for name in (declared | NO_OPTION).values() if f"`{name}`" not in words] == []

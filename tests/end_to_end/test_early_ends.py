@@ -75,7 +75,7 @@ def test_a_rare_record_costs_its_own_time_and_no_more(stream: Stream, kafka: Any
 
 
 def test_a_query_that_is_started_again_goes_on_at_the_true_ends(stream: Stream, kafka: Any) -> None:
-    """A stop in the middle of a batch strikes its slices, so later batches may try them record by record."""
+    """A stop in the middle of a batch is no strike, and each batch has the same records again if Spark repeats it."""
     records = keyed(400)
     kafka.produce(stream.options["subscribe"], records)
     form = {**map_keys(ON_EACH, SCHEMA), "batchTimeBudget": "500ms", "slots": "2"}

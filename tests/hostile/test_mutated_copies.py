@@ -54,7 +54,7 @@ def live_on(world: World) -> None:
     store.positions.recover(
         NO_MEMBER, "bb", "a copy was loaded", store.positions.reset_epoch(), topics, dict.fromkeys(now.stable)
     )
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     me = world.join(incarnation=f"i-{world.now}")
     store.positions.create("", topics, dict.fromkeys(now.stable, 0))
     store.members.look(me)

@@ -154,7 +154,7 @@ class Life:
 
     def _handed_over(self, world: World) -> None:
         store, one = world.store, world.join()
-        world.now += 2 * SESSION
+        world.lapse(2 * SESSION)
         three = world.join("m-3", "i3")
         assert store.positions.acquire(three, {TP: (UPPER,)}).value.ownership == {TP: (Owned(UPPER, "aa.3"),)}
         look = store.members.look(three).value

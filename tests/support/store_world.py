@@ -54,6 +54,12 @@ class World:
         tps = {"p0": TP, "p1": OTHER}
         self.store.positions.create("aa", TOPICS, {tps[n]: p for n, p in positions.items()} or {TP: 0})
 
+    def lapse(self, ms: int) -> None:
+        """Time passes, and some member calls until its end: Redis was not away (rule: outage-grace)."""
+        self.now += ms
+        if self.redis.exists(meta := GroupKeys(self.group).meta):
+            self.redis.hset(meta, "heard_at", self.now)
+
     def join(
         self, member: str = "m-1", incarnation: str = "i1", before: str = "", application: str = "", **fields: str
     ) -> Caller:
@@ -114,7 +120,7 @@ class World:
     def outlive(self, *living: Caller) -> None:
         """Let the leases of all members end but of these, which beat meanwhile."""
         for ms in (SESSION - 1, 2):
-            self.now += ms
+            self.lapse(ms)
             for member in living:
                 self.store.members.heartbeat(member)
 

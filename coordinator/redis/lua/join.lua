@@ -26,12 +26,11 @@ if before[1] and another and A.joined_at ~= '' and not less(latest, A.joined_at)
 -- New lives wait: the members of before assert their positions and join again first (rule: recovering-session).
 if A.joined_nonce == '' and recovering() then return recovering() end
 
-local gone = false  -- a member whose filter, ordering or application this one replaces
+grant_grace(K.leases)  -- before it asks who is there
 for _, name in ipairs(A.alone_as) do
   local other = redis.call('HGET', K.applications, name)
   local other_end = other and other ~= call.member and end_of_lease(K.leases, other)
   if other_end and tonumber(other_end) >= now then return { 'BUSY', other, other_end, ms(now) } end
-  gone = gone or other_end
 end
 
 local pins, was_pinned = A.pinned, group_is_pinned()
@@ -92,7 +91,7 @@ local targets = A.targets ~= '' and raised_targets(A.targets) or ''
 local joined_at = A.joined_at ~= '' and A.joined_at or (another and ms(math.max(now, tonumber(latest) + 1)) or before[2])
 if before[1] and another then strike(K.working, K.strikes, K.events, call.member, hangs(K.batches, call.member)) end
 redis.call('DEL', K.member)
-redis.call('HSET', K.member, 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(A.shown))
+redis.call('HSET', K.member, 'incarnation', call.incarnation, 'joined_at', joined_at, 'session', call.session, unpack(A.shown))
 -- A new incarnation commits the batch that the earlier one authorised, up to the ends in its seal. If an operator
 -- deleted the member's hash by hand, the batch is unknown.
 local lived = before[1] or redis.call('ZSCORE', K.leases, call.member)
@@ -131,8 +130,6 @@ if reordered then
   end
   event(K.events, 'ordering', 'ordering is ' .. A.ordering .. ' from now on' .. void)
 end
-if gone or refiltered or reordered then grant_no_grace() end
-grant_grace(K.leases)  -- before it counts who is there
 remember_times(not recovering() and is_alone())
 if A.joined_nonce ~= '' then hear(call.member) end
 if refiltered then redis.call('HSET', META, 'filter', A.filter) end

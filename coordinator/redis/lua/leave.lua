@@ -1,10 +1,10 @@
 -- A member leaves. Its ranges without an unconfirmed slice are free at once. Its other ranges wait for the end of its
 -- lease, which the script brings forward unless tasks may read on (rule: leave-keeps-unconfirmed). A member that leaves
--- is no lost one: the slices that its tasks had begun are no evidence (rule: strike-needs-evidence).
+-- is no lost one: the slices that its tasks had begun are no evidence, unless its batch hangs (rule: strike-needs-evidence).
 -- A.within_ms: ms until the end of the lease, nil to keep it, A.writers: who may still write, for the event,
 -- A.ranges: "lo-hi ;..." unconfirmed of each partition
 -- Reply kept: number of ranges, without order of partitions | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses events, leases, names, ownership, prelude, slices
+-- Uses damage, events, leases, names, ownership, prelude, slices, strikes
 local bad = lost() or fenced(K.member)
 if bad then return bad end
 local kept, dropped = 0, {}
@@ -31,6 +31,7 @@ else
     redis.call('ZADD', K.leases, ms(math.min(tonumber(its_end), now_ms() + tonumber(A.within_ms))), call.member)
   end
 end
+if hangs(K.batches, call.member) then strike(K.working, K.strikes, K.events, call.member, true) end
 redis.call('ZREM', K.batches, call.member)
 redis.call('HDEL', K.targets, call.member)
 redis.call('HDEL', K.standbys, call.member)

@@ -39,11 +39,26 @@ FAULTS = (
     ),
     Fault(
         "the first caller after an outage gets the ranges of all others",
-        (Edit(_LEASES, "  local last = redis.call('ZRANGE', leases, -1, -1, 'WITHSCORES')[2]\n", "  local last\n"),),
+        (Edit(_LEASES, "local in_silence = now - last", "local in_silence = false and now - last"),),
         _LONG,
     ),
     Fault(
-        "members that were lost long before an outage come back with it",
+        "members that were lost before an outage get a grace",
+        (Edit(_LEASES, "and its_end > last + half and", "and"),),
+        _LONG,
+    ),
+    Fault(
+        "lost members get a grace while others call",
+        (Edit(_LEASES, "now - last > its / 3 and its_end >", "its_end >"),),
+        ("tests/coordinator/redis/test_store.py",),
+    ),
+    Fault(
+        "an outage extends the leases of members with short sessions as if theirs were the longest",
+        (Edit(_LEASES, "local its = tonumber(known) or", "local its = longest_session() or"),),
+        ("tests/coordinator/redis/test_settings_that_differ.py",),
+    ),
+    Fault(
+        "a recovery waits for members that were lost long before",
         (Edit(_LEASES, "  local since = tonumber(last) - longest_session()\n", "  local since = 0\n"),),
         _RECOVERY,
     ),
@@ -486,8 +501,8 @@ FAULTS = (
     ),
     Fault(
         "the first member after an outage counts as alone (against rule: settings-that-differ)",
-        (Edit("coordinator/redis/lua/join.lua", "grant_grace(K.leases)  -- before it counts who is there\n", ""),),
-        _DIFFERENT,
+        (Edit("coordinator/redis/lua/join.lua", "grant_grace(K.leases)  -- before it asks who is there\n", ""),),
+        (*_DIFFERENT, "tests/coordinator/redis/test_pinned.py"),
     ),
     Fault(
         "an earlier life that wakes up at another nonce fences its replacement",

@@ -17,6 +17,11 @@ FAULTS = (
         ("tests/coordinator/tools/cli/test_check_command.py",),
     ),
     Fault(
+        "a check does not say that the group recovers",
+        (Edit(_CHECK, "if found.recovering_ms else", "if not found.recovering_ms else"),),
+        ("tests/coordinator/tools/cli/test_check_command.py",),
+    ),
+    Fault(
         "the exporter does not say why Redis takes no writes",
         (Edit(_EXPORTER, 'str(why or "")', '"" * bool(why)'),),
         ("tests/coordinator/tools/exporter/test_server.py",),

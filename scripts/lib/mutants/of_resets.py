@@ -21,6 +21,17 @@ FAULTS = (
         ("tests/coordinator/redis/test_late_operators.py",),
     ),
     Fault(
+        "a reset founds the group anew (against rule: one-founding)",
+        (
+            Edit(
+                "coordinator/redis/lua/reset.lua",
+                "'nonce', A.nonce, 'epochs'",
+                "'nonce', A.nonce, 'founding', A.nonce, 'epochs'",
+            ),
+        ),
+        ("tests/coordinator/tools/operations/test_reset.py",),
+    ),
+    Fault(
         "a refused reset takes the leader epoch out of the mirror",
         (
             Edit(

@@ -177,6 +177,16 @@ FAULTS = (
         _OF_POISON,
     ),
     Fault(
+        "a driver that hangs and is stopped in order leaves no strike",
+        (Edit("coordinator/redis/lua/leave.lua", "if hangs(K.batches, call.member) then", "if false then"),),
+        ("tests/coordinator/redis/test_poison.py",),
+    ),
+    Fault(
+        "each driver that is stopped in a batch leaves a strike",
+        (Edit("coordinator/redis/lua/leave.lua", "if hangs(K.batches, call.member) then", "if true then"),),
+        ("tests/coordinator/redis/test_poison.py",),
+    ),
+    Fault(
         "a life that is followed at once by another leaves no strike",
         (Edit(_JOIN, "if before[1] and another then strike", "if false then strike"),),
         ("tests/coordinator/redis/test_poison.py",),

@@ -185,8 +185,8 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "If a member does not renew its lease for this time, others may take its key ranges; without order, they "
             "read its slices."),
         "heartbeat_ms": Meaning(_STREAM,
-            "The interval at which a member renews its lease. Below `sessionTimeout`; at most a third of it is "
-            "best.", default="`3s`, or a third of `sessionTimeout` if that is less"),
+            "The interval at which a member renews its lease. At most a third of "
+            "`sessionTimeout`.", default="`3s`, or a third of `sessionTimeout` if that is less"),
         "longest_ms": Meaning(_STREAM,
             "If tasks of a micro-batch read for longer, others may take the member's key ranges."),
         "batch_budget_ms": Meaning(_STREAM,

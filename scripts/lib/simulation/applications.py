@@ -23,7 +23,7 @@ from simulation.work import Work
 from simulation.world import MOST_RECORDS, World
 
 UPGRADED = 4  # the steps of an upgrade to sharing (`policies`)
-_OUTAGE_MS = 6_000
+OUTAGE_MS = 6_000
 _FOR_EVER_MS = 1_000_000_000
 
 
@@ -215,7 +215,7 @@ class Applications:
             longest_delay_ms=LONGEST_DELAY_MS,
             max_deferred_keys=self.world.max_deferred_keys,
             retention_ms=(_FOR_EVER_MS if self.world.kafka.apart else RETENTION_MS) * self._times.choice((1, 1, 1, 3)),
-            max_outage_ms=_OUTAGE_MS,
+            max_outage_ms=OUTAGE_MS,
             filter=checkpoint.filter,
             on_state_loss="earliest" if checkpoint.lost or wishes.on_state_loss == "earliest" else "fail",
             fail_on_data_loss=wishes.fail_on_data_loss and not checkpoint.aged,

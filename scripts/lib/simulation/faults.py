@@ -6,9 +6,10 @@ from functools import partial
 from random import Random
 
 from simulation import operating, policies
-from simulation.applications import Applications
+from simulation.applications import OUTAGE_MS, Applications
 from simulation.checkpoint import Checkpoint
 from simulation.driver import Driver
+from simulation.process import HEARTBEAT_MS
 from simulation.producers import LEARN_MS, SECONDS_MS
 from simulation.wishes import drawn_cutting, widened
 from simulation.world import MOST_RECORDS, SESSION_MS, World
@@ -379,9 +380,10 @@ def _outage(world: World, apps: Applications) -> None:
 
 
 def _short_outage(world: World, apps: Applications) -> None:
-    """Longer than a session, and shorter than `redisMaxOutage`."""
-    world.trace("Redis is away for 5 s")
-    world.server.away_until_ms = world.scheduler.now_ms + SESSION_MS + 1_000
+    """About as long as a session or longer, and shorter than `redisMaxOutage`."""
+    ms = world.random.randint(SESSION_MS - HEARTBEAT_MS, OUTAGE_MS - 500)
+    world.trace(f"Redis is away for {ms} ms")
+    world.server.away_until_ms = world.scheduler.now_ms + ms
 
 
 def _clock_jump(world: World, apps: Applications) -> None:

@@ -115,7 +115,7 @@ def test_a_policy_that_forbids_individual_commits_refuses_them_at_once(world: Wo
 
 def test_a_commit_for_lanes_that_were_lost_is_an_event_once(world: World) -> None:
     commits = api(world)
-    world.now += 2 * SESSION
+    world.lapse(2 * SESSION)
     world.store.positions.acquire(world.join("m-2", "i2"), {TP: (LOWER,)})
     for given in ("50-50", "60-60"):
         assert commits.commit(TP, ranges(given)).refused == (LOWER,)

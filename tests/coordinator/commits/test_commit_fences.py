@@ -22,7 +22,7 @@ LOWER, UPPER = cuts(2)
 
 def test_takeable_to_taken_fences_the_commits_of_the_old_owner(world: World) -> None:
     commits = api(world)
-    world.now += 10 * SESSION
+    world.lapse(10 * SESSION)
     assert commits.commit(TP, ranges("43-43")).stable == 44  # a lease's end alone takes nothing away (rule: lease-end)
     world.store.positions.acquire(world.join("m-2", "i2"), {TP: (UPPER,)})
     assert commits.commit(TP, ranges("44-44")) == Committed(44, 0, 0, (UPPER,))

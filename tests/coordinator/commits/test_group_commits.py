@@ -44,7 +44,7 @@ def commits_at(world: World, position: int, most: int = 100) -> GroupCommits:
 
 def taken_over(world: World, hashes: HashRange) -> None:
     """The lease of the member ends, and another one acquires these hashes."""
-    world.now += 10 * SESSION
+    world.lapse(10 * SESSION)
     world.store.positions.acquire(world.join("m-2", "i2"), {TP: (hashes,)})
 
 

@@ -115,7 +115,7 @@ class Run:
         lanes = (Owned(mine.hashes, standing.lanes[TP][0].epoch),)
         match step.kind:
             case "passes":
-                self.world.now += SHORT_MS + 1
+                self.world.lapse(SHORT_MS + 1)
             case "deleted":
                 self.world.delete_ics()
                 self.oracle.delete_ics()

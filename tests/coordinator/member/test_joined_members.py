@@ -111,7 +111,7 @@ class Walk:
         eventually(self._settled, "every query owns the same of both topics, and everything is read")
 
     def _change(self, step: int) -> None:
-        match self._random.choice(("send", "start", "kill", "stop")):
+        match self._random.choice(("send", "start", "kill", "stop", "lose")):
             case "send":
                 self._sent += 40
                 for topic in self._topics:
@@ -121,6 +121,8 @@ class Walk:
                 self._queries.append(Query(self._members, self._topics, f"q{step + 1}", *self._reads))
             case "kill":
                 self._random.choice(self._queries).restart()
+            case "lose":
+                self._members.lose_everything()
             case "stop" if len(self._queries) > 1:
                 self._queries.pop(self._random.randrange(len(self._queries))).leave()
 

@@ -148,8 +148,8 @@ class Group:
         self.made += 1
         return f"{self.made:0{2 * size}x}"
 
-    def produce(self, count: int = 10) -> None:
-        for tp in TPS:
+    def produce(self, tps: tuple[TopicPartition, ...] = TPS, count: int = 10) -> None:
+        for tp in tps:
             for i in range(count):
                 self.kafka.produce(tp, KEYS[i % len(KEYS)])
 
@@ -330,15 +330,24 @@ def test_a_restart_that_lost_writes__the_recovery_lasts_a_session(world: Group) 
     assert world.clock.now - before >= SESSION
 
 
-def test_an_outage_longer_than_a_session__the_first_caller_takes_nothing(world: Group) -> None:
-    """Rule: outage-grace."""
-    one, two = Query(world, **NOT_EARLY), Query(world, **NOT_EARLY)
+@pytest.mark.parametrize("session_ms", [SESSION, 9_000])
+@pytest.mark.parametrize("more_ms", [-2_500, -1_500, -500, 5_000])
+@pytest.mark.parametrize("staggered_ms", [100, BEAT - 100])
+def test_an_outage_of_about_a_session_or_longer__the_first_caller_takes_nothing(
+    world: Group, session_ms: int, more_ms: int, staggered_ms: int
+) -> None:
+    """The lease of the first caller may still run where the other one's has ended (rule: outage-grace)."""
+    one, two = Query(world, session_ms, **NOT_EARLY), Query(world, session_ms, **NOT_EARLY)
     world.settled()
     world.produce()
     ends = [q.begin() for q in (one, two)]
     assert all(ends)
-    world.line.away_until = world.clock.now + SESSION + 5_000
-    two.next_beat = world.line.away_until + 1_500
+    two.beat()
+    world.clock.wait(staggered_ms)
+    one.next_beat = 0
+    one.beat()
+    world.line.away_until = world.clock.now + session_ms + more_ms
+    one.next_beat, two.next_beat = world.line.away_until, world.line.away_until + 1_500
     one.finish(ends[0])  # type: ignore[arg-type]
     one.batch()
     two.finish(ends[1])  # type: ignore[arg-type]
@@ -348,6 +357,43 @@ def test_an_outage_longer_than_a_session__the_first_caller_takes_nothing(world: 
         world.clock.pass_by(1_500)
     assert (world.repeated, len(world.had)) == ([], 2 * 10)
     assert not {"lost", "fence", "expire"} & world.events
+
+
+@pytest.mark.parametrize("more_ms", [-1_500, 5_000])
+def test_a_new_member_calls_first_after_an_outage__it_takes_nothing(world: Group, more_ms: int) -> None:
+    """Rule: outage-grace."""
+    pair = [Query(world, **NOT_EARLY) for _ in range(2)]
+    world.settled()
+    world.produce()
+    ends = [q.begin() for q in pair]
+    assert all(ends)
+    world.line.away_until = world.clock.now + SESSION + more_ms
+    for query in pair:
+        query.next_beat = world.line.away_until + 1_500
+    world.clock.pass_by(SESSION + more_ms)
+    new = Query(world, **NOT_EARLY)
+    new.batch()
+    for query, end in zip(pair, ends, strict=True):
+        query.finish(end)  # type: ignore[arg-type]
+    for _ in range(3):
+        for query in world.queries:
+            query.batch()
+        world.clock.pass_by(1_500)
+    assert (world.repeated, len(world.had)) == ([], 2 * 10)
+    assert not {"lost", "fence", "expire"} & world.events
+
+
+def test_a_group_is_dead_for_long__a_new_member_waits_for_half_a_session(world: Group) -> None:
+    _ = Query(world, **NOT_EARLY)
+    world.settled()
+    world.queries.clear()
+    world.produce()
+    world.clock.pass_by(10 * MINUTE)
+    new, began = Query(world, **NOT_EARLY), world.clock.now
+    while len(world.had) < 2 * 10:
+        new.batch()
+        world.clock.pass_by(500)
+    assert world.clock.now - began <= SESSION // 2 + BEAT
 
 
 def test_an_outage_longer_than_a_session__a_standby_takes_nothing_over(world: Group) -> None:
@@ -385,11 +431,13 @@ def test_a_topic_grows_twice_in_an_outage__its_growth_counts_as_late(world: Grou
     )
 
 
-def test_a_member_that_died_before_the_outage__gets_no_grace(world: Group) -> None:
+@pytest.mark.parametrize("before_ms", [SESSION + BEAT, SESSION * 2 // 3])
+def test_a_member_that_died_before_the_outage__gets_no_grace(world: Group, before_ms: int) -> None:
+    """Its lease may have run when the outage began."""
     one, _ = Query(world, **NOT_EARLY), Query(world, **NOT_EARLY)
     world.settled()
     world.queries.pop()
-    world.clock.pass_by(SESSION + BEAT)
+    world.clock.pass_by(before_ms)
     world.line.away_until = world.clock.now + SESSION + 5_000
     world.produce()
     for _ in range(3):
@@ -427,3 +475,34 @@ def test_redis_lost_everything_in_a_batch__its_last_task_ends_without_a_seal(wor
     assert one.service.state.life.nonce == two.service.state.life.nonce
     one.finish(end)
     one.batch()
+
+
+def test_two_members_share_a_partition_and_nothing_else_proves_it__they_do_so_together(world: Group) -> None:
+    """Rule: proofs-add-up. Each has read half of the hashes; the other one calls while the first one waits."""
+    world.kafka = SimulatedKafka(1)
+    world.produce(TPS[:1])
+    one, two = Query(world, **NOT_EARLY), Query(world, **NOT_EARLY)
+    world.settled()
+    world.produce(TPS[:1])
+    for query in (one, two):
+        assert query.batch(), "it owns a part"
+    for query in (one, two):
+        assert not query.batch(), "it has committed"
+    world.text.delete(*world.text.scan_iter(f"coop:v1:{{{world.name}}}:*"))
+    world.kafka.group_offsets.clear()
+    calls: list[bool] = []
+
+    def other_calls() -> None:
+        if not calls and world.text.exists(world.keys.proofs):
+            calls.append(True)
+            two.batch()
+
+    world.clock.beats.append(other_calls)
+    for _ in range(3):
+        one.batch()
+        two.batch()
+        world.clock.pass_by(1_000)
+    assert calls
+    assert (world.repeated, len(world.had)) == ([], 10)
+    assert "recover" in world.events
+    assert set(read_group(world.line, world.name).stable.values()) == {20}

@@ -239,7 +239,7 @@ def test_an_expired_member_is_one_event_and_ranges_taken_from_it_are_lost(world:
     world.store.positions.acquire(one, WANTED)
     world.store.positions.authorize(one, offset(lane("aa.1", 0, 10)))
     for _ in range(LONGEST // (SESSION - 1) + 1 if hangs else 2):
-        world.now += SESSION - 1
+        world.lapse(SESSION - 1)
         world.store.members.heartbeat(two)
         if hangs:
             world.store.members.heartbeat(one, reading=True)

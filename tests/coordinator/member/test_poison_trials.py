@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from command_runs import Run
 from coordinator.assignment.rebalance import union
 from coordinator.member.service import Service
@@ -18,7 +20,7 @@ from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from group_services import SHORT_MS, UNLIMITED, Group, batch, records, slices_read, subscribed
-from streams import eventually
+from streams import eventually, keyed
 
 LOWER, UPPER = cuts(2)
 
@@ -87,6 +89,36 @@ def test_the_slices_of_a_lost_member_are_all_read_in_the_next_batch(members: Gro
     members.clock.skip(1_000)
     two.next_offset(end, UNLIMITED)
     assert members.store.poison.strikes() == (), "its record may have hung, and did not"
+
+
+@pytest.mark.parametrize("traffic", [False, True], ids=["alone", "beside other work"])
+@pytest.mark.parametrize("restarts", [False, True], ids=["another member", "its next life"])
+def test_the_large_slices_of_a_lost_member_cost_few_batches(
+    members: Group, tp: TopicPartition, restarts: bool, traffic: bool
+) -> None:
+    members.kafka.produce(tp.topic, keyed(400))
+    nothing = StreamOffset(members.name)
+    one, two = (members.service(subscribed(tp)) for _ in range(2))
+    one.first_positions()
+    end = batch(one, nothing)
+    struck = max(s.offsets.until for s in end.slices)
+    assert struck > 400
+    hang(one, end)
+    if restarts:
+        two.tasks(end)
+    else:
+        members.lose(one)
+    at, batches = (end if restarts else nothing), 0
+    while members.state.stable[tp] < struck:
+        if traffic:
+            members.kafka.produce(tp.topic, keyed(10))
+        following = two.next_offset(at, UNLIMITED)
+        if following is not None:
+            two.tasks(following)
+            at, batches = following, batches + 1
+        members.clock.skip(1_000)
+    assert batches <= 3
+    assert [e for e in members.events if e == "strike"], "it was lost over them"
 
 
 def test_a_record_that_never_ends_holds_up_some_members_and_is_parked(

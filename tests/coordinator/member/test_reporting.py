@@ -298,7 +298,7 @@ def test_the_lanes_of_members_that_are_gone_vanish_with_the_next_report(world: W
     world.found()
     one = world.join("m-1")
     world.store.reports.lanes(one, [LINE], 0)
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     two = world.join("m-2")
     world.store.reports.lanes(two, [LINE], 45)
     assert world.redis.hgetall(GroupKeys(world.group).lanes) == {"m-2": str(LINE)}

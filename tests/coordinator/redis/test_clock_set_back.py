@@ -22,7 +22,7 @@ AHEAD = 30 * 24 * 3_600_000
 
 def ahead(world: World, step: Callable[[], object]) -> None:
     """Do something while the clock of Redis is a month ahead."""
-    world.now += AHEAD
+    world.lapse(AHEAD)
     step()
     world.now -= AHEAD
 
@@ -52,7 +52,7 @@ def test_recovering_to_working_takes_one_session_though_the_clock_was_ahead(worl
     me = world.join(before="aa")
     with pytest.raises(verdicts.Recovering):
         world.store.positions.acquire(me, WANTED)
-    world.now += SESSION
+    world.lapse(SESSION)
     assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
     assert world.events("clock") == ["the recovery was cut: the clock of Redis was ahead"]
 
@@ -62,10 +62,10 @@ def test_a_member_with_a_short_session_does_not_cut_a_recovery_that_others_need(
     recovered(world, world.store)
     short, me = other_store(world, session_ms=SESSION // 10), world.join(before="aa")
     for passed in (0, SESSION - 1):
-        world.now += passed
+        world.lapse(passed)
         with pytest.raises(verdicts.Recovering):
             short.positions.acquire(me, WANTED)
-    world.now += 1
+    world.lapse(1)
     short.positions.acquire(me, WANTED)
 
 
@@ -86,7 +86,7 @@ def test_a_recovery_of_another_version_which_kept_no_session_is_cut_too(world: W
     world.redis.hset(GroupKeys(world.group).meta, "recovering_until", str(world.now + AHEAD))
     with pytest.raises(verdicts.Recovering):
         world.store.positions.acquire(world.join(before="99"), WANTED)
-    world.now += SESSION
+    world.lapse(SESSION)
     world.store.positions.acquire(world.join(), WANTED)
 
 
@@ -114,7 +114,7 @@ def test_a_living_member_keeps_its_ranges_when_the_clock_is_set_back(world: Worl
     for _ in range(5):
         world.store.members.heartbeat(world.caller("m-1"))
         assert world.store.positions.acquire(other, WANTED).value.ownership == {TP: ()}
-        world.now += SESSION
+        world.lapse(SESSION)
 
 
 def test_hung_ranges_are_takeable_after_the_longest_batch_by_the_corrected_clock(world: World) -> None:
@@ -125,9 +125,9 @@ def test_hung_ranges_are_takeable_after_the_longest_batch_by_the_corrected_clock
     for _ in range(LONGEST // SESSION):
         world.store.members.heartbeat(hangs, reading=True)
         assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: ()}
-        world.now += SESSION
+        world.lapse(SESSION)
     world.store.members.heartbeat(hangs, reading=True)
-    world.now += 1
+    world.lapse(1)
     assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
 
 
@@ -147,7 +147,7 @@ def test_another_member_of_an_application_starts_a_session_after_the_clock_is_ri
     with pytest.raises(verdicts.Busy) as busy:
         world.join(application="app")
     assert busy.value.lease_end_ms == world.now + SESSION
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     world.join(application="app")
 
 
@@ -158,7 +158,7 @@ def test_an_operator_waits_for_one_session(world: World) -> None:
     known = world.store.positions.status().topics
     with pytest.raises(verdicts.Busy):
         operator.reset("cc", 9, 0, "why", known, {TP: 3})
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     operator.reset("cc", 9, 0, "why", known, {TP: 3})
 
 
@@ -181,7 +181,7 @@ def test_offsets_that_a_dead_worker_reserved_are_free_a_lease_after_the_clock_is
     reserve = reserving(world)
     ahead(world, lambda: reserve("dead", OffsetRange(5, 8), SESSION))
     assert reserve("w", OffsetRange(8, 9), SESSION) == "WAIT"
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     assert reserve("w", OffsetRange(8, 9), SESSION) == "ALONE"
 
 
@@ -199,7 +199,7 @@ def test_the_reservation_of_a_worker_with_a_longer_lease_is_not_cut_by_another(w
     reserve = reserving(world)
     assert reserve("patient", OffsetRange(5, 8), 100 * SESSION) == "TURN"
     assert reserve("w", OffsetRange(8, 9), SESSION) == "WAIT"
-    world.now += 10 * SESSION
+    world.lapse(10 * SESSION)
     assert reserve("w", OffsetRange(8, 9), SESSION) == "WAIT"
     assert world.events("clock") == []
 

@@ -91,7 +91,7 @@ def test_an_assertion_moves_through_individual_commits_too(world: World) -> None
 
 def test_acquiring_cuts_individual_commits_where_ownership_changes(world: World) -> None:
     owner_of(world, 43, **{str(WHOLE): "45-47"})
-    world.now += 10 * SESSION
+    world.lapse(10 * SESSION)
     other = world.join("m-2", "i2")
     acquired = world.store.positions.acquire(other, {TP: (LOWER,)}).value
     assert world.ics() == {str(LOWER): "45-47", str(UPPER): "45-47"}

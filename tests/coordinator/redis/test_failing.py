@@ -87,7 +87,7 @@ def test_a_seal_of_another_batch_writes_no_failing_record(world: World) -> None:
 def test_a_member_that_lost_the_hash_writes_no_failing_record(world: World) -> None:
     """The new owner may have parked a later record of this key."""
     me = reading(world)
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     other = world.join("m-2", "i2")
     world.store.positions.acquire(other, {TP: (LOWER,)})
     theirs, mine = replace(RECORD, offset=9, parked=True), replace(RECORD, key_hash=UPPER.lo)

@@ -31,7 +31,7 @@ def paused(world: World) -> Caller:
     me = world.filtering("m-1", A)
     world.store.positions.acquire(me, WANTED)
     assert world.store.positions.authorize(me, END, as_planned=True).value.as_planned
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     world.filtering("m-2", B)
     return me
 
@@ -40,7 +40,7 @@ def test_another_filter_is_in_force__the_member_seals_the_true_ends_of_its_batch
     """Else its next life would commit the planned ends, and skip the records from 60 on."""
     me = paused(world)
     assert world.store.positions.seal(me, END.digest, TO_60).value
-    world.now += LONGEST
+    world.lapse(LONGEST)
     later = world.filtering("m-1", A, "i2")
     assert world.store.positions.seal_of("m-1", END.digest) == Sealed(TO_60)
     assert world.store.positions.authorize(later, END, replayed=True).value.ends == TO_60
@@ -70,7 +70,7 @@ def test_another_filter_is_in_force__the_member_gets_no_range_and_no_batch(world
 
 def test_the_other_filter_is_gone__the_member_joins_with_its_own_and_keeps_its_ranges(world: World) -> None:
     paused(world)
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     me = world.filtering("m-1", A)
     assert world.store.members.look(me)
     assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.1"),)}

@@ -46,11 +46,11 @@ def test_a_new_group_has_seen_no_growth(founded: World) -> None:
 def test_a_growth_is_recorded_when_it_is_first_seen_and_no_more(founded: World) -> None:
     place(founded, 3, OTHER, THIRD)
     first = grown(founded, 1, 3)
-    founded.now += 5_000
+    founded.lapse(5_000)
     place(founded, 3, OTHER, THIRD)
     place(founded, 1, TP)  # a member with an older view
     assert founded.store.positions.growths() == (first,)
-    founded.now += 5_000
+    founded.lapse(5_000)
     place(founded, 6, TopicPartition("orders", 3))
     assert founded.store.positions.growths() == (first, grown(founded, 3, 6))
 
@@ -82,7 +82,7 @@ def test_a_growth_is_late_if_no_member_looked_shortly_before(
     if ago_ms is not None:
         world.now -= ago_ms
         world.store.positions.report_ends({TP: 5}, {})
-        world.now += ago_ms
+        world.lapse(ago_ms)
     place(world, new, *tps)
     assert world.store.positions.growths() == (grown(world, old, new, late=late),)
     assert world.events("growth") == [f"orders: {old} -> {new} partitions; {seen_late if late else prompt}"]
@@ -135,7 +135,7 @@ def test_a_member_with_assign_records_a_growth(founded: World, reads: tuple[Topi
     assigned(founded, "", 2, *reads)
     seen = grown(founded, 1, 2)
     assert founded.store.positions.growths() == (seen,)
-    founded.now += 5_000
+    founded.lapse(5_000)
     place(founded, 2, OTHER)
     assert founded.store.positions.growths() == (seen,)
 

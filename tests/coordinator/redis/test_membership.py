@@ -36,7 +36,7 @@ def test_a_second_member_of_one_application_is_busy_until_the_lease_ends(world: 
     with pytest.raises(verdicts.Busy) as busy:
         world.join("m-2", "i2", application="driver")
     assert (busy.value.member, busy.value.lease_end_ms) == ("m-1", world.now + SESSION)
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     world.join("m-2", "i2", application="driver")
 
 
@@ -73,7 +73,7 @@ def test_each_verb_whose_answer_renews_the_lease_renews_it_in_redis(
     me = world.join()
     world.store.positions.acquire(me, WANTED)
     occasion = world.store.members.look(me).value.occasion
-    world.now += SESSION - 1
+    world.lapse(SESSION - 1)
     call(world.store, me, occasion)
     assert world.redis.zscore(GroupKeys(world.group).leases, "m-1") == world.now + SESSION
 
@@ -131,9 +131,9 @@ def test_in_partition_order_a_partition_that_is_owned_whole_gets_one_lane_epoch(
     acquire(one, {TP: (lower,)})
     acquire(two, {TP: (upper,)})
     assert acquire(one, WANTED, {"orders"}).value.ownership == {TP: (Owned(lower, "aa.1"),)}, "the rest has an owner"
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     world.store.members.heartbeat(one)
-    world.now += SESSION - 1
+    world.lapse(SESSION - 1)
     assert acquire(one, WANTED).value.ownership == {TP: (Owned(lower, "aa.1"), Owned(upper, "aa.3"))}
     assert acquire(one, WANTED, {"returns"}).value.ownership == {TP: (Owned(lower, "aa.1"), Owned(upper, "aa.3"))}
     assert acquire(one, WANTED, {"orders"}).value.ownership == {TP: (Owned(WHOLE, "aa.4"),)}
@@ -176,7 +176,7 @@ def test_a_batch_longer_than_the_longest_makes_ranges_takeable_though_the_heart_
     end = offset(lane("aa.1", 0, 10))
     world.store.positions.authorize(one, end)
     for _ in range(6):
-        world.now += SESSION - 1
+        world.lapse(SESSION - 1)
         world.store.members.heartbeat(one, reading=True)
         world.store.members.heartbeat(two)
     assert world.store.members.look(two).value.members == ("m-2",), "the assignor passes over a hung member"
@@ -291,7 +291,7 @@ def test_the_slices_of_a_member_that_left_in_order_are_no_evidence(world: World,
     world.store.positions.acquire(me, WANTED)
     world.store.poison.working(me, f"orders 0 {WHOLE} 0-9;")
     world.store.members.leave(me, unconfirmed, STOPPED)
-    world.now += 2 * SESSION
+    world.lapse(2 * SESSION)
     world.store.poison.strike("m-1")
     world.join(incarnation="i2")
     assert world.store.poison.strikes() == ()
@@ -342,7 +342,7 @@ def test_an_earlier_life_that_wakes_up_at_another_nonce_is_fenced(world: World, 
     else:
         world.redis.hset(keys.meta, "run_id", "0")
     world.store.positions.recover(Caller("m-1", "i2"), "bb", "a loss", 0, TOPICS, {TP: 5})
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     second = members.join(Caller("m-1", "i2"), "", lived()).value.joined_at
     assert int(second) > int(first)
     with pytest.raises(verdicts.Fenced):

@@ -70,5 +70,5 @@ def test_a_caller_that_proves_nothing_places_no_partition_while_the_group_recove
     with pytest.raises(Recovering):
         world.store.positions.create("", TOPICS, {OTHER: 9})
     assert world.store.positions.create("", TOPICS, {OTHER: 7}, founding="aa").value == 1
-    world.now += SESSION
+    world.lapse(SESSION)
     assert world.store.positions.create("", TOPICS, {OTHER: 9}).value == 0

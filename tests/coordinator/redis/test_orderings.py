@@ -32,7 +32,7 @@ def test_a_group_changes_its_ordering_only_without_other_members(world: World) -
         join(world, "m-2")
     assert (refused.value.theirs, refused.value.member) == ("key", "m-1")
     assert (refused.value.lease_end_ms, refused.value.now_ms) == (world.now + SESSION, world.now)
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     assert join(world, "m-2").nonce == "bb"
     with pytest.raises(verdicts.Rejoin):
         world.store.positions.acquire(by_key, {TP: (WHOLE,)})
@@ -66,7 +66,7 @@ def test_another_filter_or_ordering_is_refused_and_changes_nothing(
 def test_both_change_at_once_after_the_lease_of_the_last_member(world: World) -> None:
     world.found()
     join(world, "m-1", ordering="key", of_filter="a")
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     assert join(world, "m-2", of_filter="b").nonce == "bb"
     assert in_force(world) == ("none", "b")
 
@@ -78,7 +78,7 @@ def test_a_change_after_all_leases_have_ended_brings_no_other_member_back(
     world.found()
     for member in ("m-1", "m-2"):
         join(world, member, ordering="key", of_filter="a")
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     join(world, "m-1", "i2", ordering=ordering, of_filter=of_filter)
     assert world.redis.zrangebyscore(GroupKeys(world.group).leases, world.now, "+inf") == ["m-1"]
 

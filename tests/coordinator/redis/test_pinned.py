@@ -91,14 +91,28 @@ def test_the_same_hashes_of_another_partition_hold_nobody(found: World) -> None:
     found.pin("m-2", LOWER, tp=OTHER)
 
 
+def test_a_spare_calls_first_after_an_outage__it_takes_over_only_if_the_owner_stays_away(found: World) -> None:
+    """Rule: outage-grace."""
+    one = found.pin("m-1", LOWER)
+    for stays_away in (False, True):
+        found.now += 2 * SESSION
+        assert held_by(found, "m-2", LOWER) == "m-1"
+        found.now += SESSION // 2
+        assert held_by(found, "m-2", LOWER) == "m-1"
+        if not stays_away:
+            found.store.members.heartbeat(one)
+        found.now += 1
+    found.pin("m-2", LOWER)
+
+
 def test_a_spare_takes_over_at_the_position_when_the_lease_has_ended(found: World) -> None:
     one, _ = found.pin("m-1", LOWER), found.pin("m-3", UPPER)
     acquire(found, one, LOWER)
     end = offset(lane("aa.1", 0, 7, LOWER))
     found.store.positions.commit(one, end, completed(end))
-    found.now += SESSION
+    found.lapse(SESSION)
     assert held_by(found, "m-2", LOWER) == "m-1"
-    found.now += 1
+    found.lapse(1)
     spare = found.pin("m-2", LOWER)
     acquire(found, spare, LOWER)
     assert owns(found, "m-2") == (LOWER,)
@@ -113,10 +127,10 @@ def test_a_spare_takes_over_from_a_member_that_hangs(found: World) -> None:
     acquire(found, one, LOWER)
     found.store.positions.authorize(one, offset(lane("aa.1", 0, 7, LOWER)))
     for _ in range(LONGEST // SESSION):
-        found.now += SESSION
+        found.lapse(SESSION)
         found.store.members.heartbeat(one, reading=True)
     assert held_by(found, "m-2", LOWER) == "m-1"
-    found.now += 1
+    found.lapse(1)
     acquire(found, found.pin("m-2", LOWER), LOWER)
     assert owns(found, "m-2") == (LOWER,)
 
@@ -136,7 +150,7 @@ def test_a_spare_takes_over_from_a_member_that_left_when_its_lease_has_ended(fou
     one = found.pin("m-1", LOWER)
     acquire(found, one, LOWER)
     found.store.members.leave(one, {TP: (Q1,)})
-    found.now += SESSION + 1
+    found.lapse(SESSION + 1)
     acquire(found, found.pin("m-2", LOWER), LOWER)
     assert owns(found, "m-2") == (LOWER,)
 
@@ -187,7 +201,7 @@ def test_an_assigned_member_releases_only_to_a_member_that_waits(found: World) -
 def test_a_pinned_member_is_held_while_assigned_ones_work(found: World) -> None:
     found.join("m-1")
     assert held_by(found, "m-2", LOWER) == "m-1"
-    found.now += SESSION + 1
+    found.lapse(SESSION + 1)
     found.pin("m-2", LOWER)
 
 
@@ -195,7 +209,7 @@ def test_an_assigned_member_is_held_while_pinned_ones_work(found: World) -> None
     found.pin("m-1", LOWER)
     with pytest.raises(verdicts.Held):
         found.join("m-2")
-    found.now += SESSION + 1
+    found.lapse(SESSION + 1)
     me = found.join("m-2")
     assert found.store.members.look(me).value.members == ("m-2",)
     assert "protocol" not in group(found).meta
@@ -212,7 +226,7 @@ def test_a_pinned_member_voids_the_assignment_of_members_that_are_gone(found: Wo
     old = found.join("m-1")
     look = found.store.members.look(old).value
     assert found.store.members.assign(old, look.occasion, "test 1", {"m-1": WANTED}).value == 1
-    found.now += SESSION + 1
+    found.lapse(SESSION + 1)
     found.pin("m-2", LOWER)
     assert group(found).assignment == {"m-2": {TP: (LOWER,)}}
     assert group(found).meta.keys().isdisjoint({"occasion", "leader", "failure"})
@@ -220,14 +234,14 @@ def test_a_pinned_member_voids_the_assignment_of_members_that_are_gone(found: Wo
 
 def test_a_member_whose_lease_had_ended_joins_again_if_the_group_is_of_the_other_kind_now(found: World) -> None:
     old = found.join("m-1")
-    found.now += SESSION + 1
+    found.lapse(SESSION + 1)
     pinned = found.pin("m-2", LOWER)
     found.store.members.heartbeat(old)
     with pytest.raises(verdicts.Rejoin):
         found.store.members.look(old)
     with pytest.raises(verdicts.Held):
         found.join("m-1", "i1", "aa")
-    found.now += SESSION + 1
+    found.lapse(SESSION + 1)
     assigned = found.join("m-1", "i1", "aa")
     found.store.members.heartbeat(pinned)
     with pytest.raises(verdicts.Rejoin):
@@ -239,7 +253,7 @@ def test_a_member_whose_lease_had_ended_joins_again_if_the_group_is_of_the_other
 def test_a_member_that_has_lost_its_claim_holds_nobody(found: World) -> None:
     """Its lease may run again by a heartbeat, before it looks and joins again."""
     one = found.pin("m-1", LOWER)
-    found.now += SESSION + 1
+    found.lapse(SESSION + 1)
     found.pin("m-2", LOWER)
     found.outlive(one)
     found.pin("m-3", LOWER)
@@ -248,7 +262,7 @@ def test_a_member_that_has_lost_its_claim_holds_nobody(found: World) -> None:
 def test_a_pause_beyond_the_lease_costs_nothing_if_nobody_claims_the_ranges(found: World) -> None:
     one = found.pin("m-1", LOWER)
     acquire(found, one, LOWER)
-    found.now += SESSION + 1
+    found.lapse(SESSION + 1)
     found.pin("m-2", UPPER)
     acquire(found, one, LOWER)
     assert {epoch for hashes, epoch, _ in group(found).owners[TP] if hashes == LOWER} == {"aa.1"}
@@ -273,7 +287,7 @@ def test_the_hashes_that_no_working_member_names_are_an_event(found: World) -> N
     found.pin("m-3", Q4)
     no_member, p = "no pinned member reads ", f"{TP.topic}-0"
     assert found.events("unread") == [f"{no_member}{p} {Q2}, {p} {Q4}", f"{no_member}{p} {Q4}"]
-    found.now += SESSION + 1
+    found.lapse(SESSION + 1)
     found.pin("m-4", LOWER)
     assert found.events("unread")[2:] == [f"{no_member}{p} {UPPER}"]
 
@@ -298,7 +312,7 @@ def test_after_a_loss_a_spare_waits_until_the_members_of_before_have_claimed_the
     with pytest.raises(verdicts.Recovering):
         found.pin("m-2", LOWER)
     found.store.members.join(Caller("m-1", "i1"), "aa", Joining(FIELDS, pinned={TP: (LOWER,)}))
-    found.now += SESSION
+    found.lapse(SESSION)
     assert held_by(found, "m-2", LOWER) == "m-1"
 
 
@@ -320,21 +334,21 @@ def test_after_a_loss_new_members_of_the_other_kind_wait_too(found: World, pinne
 def test_after_a_loss_a_member_of_before_that_is_held_asserts_and_waits(found: World) -> None:
     """Two members of before may name one hash: the first one had lost its claim to the second."""
     found.pin("m-1", LOWER)
-    found.now += SESSION + 1
+    found.lapse(SESSION + 1)
     found.pin("m-2", LOWER)
     recover(found)
     joining = Joining(FIELDS, pinned={TP: (LOWER,)})
     found.store.members.join(Caller("m-2", "i1"), "aa", joining)
     with pytest.raises(verdicts.Recovering):
         found.store.members.join(Caller("m-1", "i1"), "aa", joining)
-    found.now += SESSION
+    found.lapse(SESSION)
     with pytest.raises(verdicts.Held):
         found.store.members.join(Caller("m-1", "i1"), "aa", joining)
 
 
 def test_after_a_loss_of_all_members_a_new_one_waits_a_session(found: World) -> None:
     recover(found)
-    found.now += SESSION
+    found.lapse(SESSION)
     acquire(found, found.pin("m-2", LOWER), LOWER)
 
 
@@ -359,7 +373,7 @@ def test_damaged_ranges_of_another_member_are_an_error_that_names_the_key(
     found.pin("m-1", LOWER)
     keys = GroupKeys(found.group)
     found.redis.hset(keys.assignment, "m-1", entry)
-    found.now += 0 if works else SESSION + 1
+    found.lapse(0 if works else SESSION + 1)
     with pytest.raises(StateFormatError, match=r"assignment|Expected"):
         found.pin("m-2", UPPER)
     assert group_members(found) == {"m-1"}

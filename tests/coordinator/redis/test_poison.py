@@ -37,7 +37,7 @@ def test_only_a_lost_member_with_a_begun_slice_strikes_it(world: World) -> None:
     world.store.poison.working(one, f"orders 0 {LOWER} 10-12;")
     world.store.poison.strike("m-1")
     assert world.store.poison.strikes() == (), "its lease has not ended"
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     world.store.poison.strike("m-2")
     assert world.store.poison.strikes() == (), "nothing is known of another"
     world.store.poison.strike("m-1")
@@ -60,9 +60,9 @@ def test_a_recovery_strikes_no_living_member(world: World) -> None:
 def test_a_report_of_begun_slices_renews_the_lease(world: World) -> None:
     world.found()
     me = world.join("m-1")
-    world.now += SESSION - 1
+    world.lapse(SESSION - 1)
     world.store.poison.working(me, f"orders 0 {LOWER} 10-12;")
-    world.now += SESSION - 1
+    world.lapse(SESSION - 1)
     world.store.poison.strike("m-1")
     assert world.store.poison.strikes() == ()
 
@@ -71,7 +71,7 @@ def test_a_third_strike_of_a_record_on_trial_parks_it_and_an_operator_releases(w
     world.found()
     for member in ("m-1", "m-2", "m-3"):
         world.store.poison.working(world.join(member), f"orders 0 {LOWER} 10-12 one;")
-        world.now += SESSION + 1
+        world.lapse(SESSION + 1)
         world.store.poison.strike(member)
     (parked,) = world.store.poison.strikes()
     assert parked.parked
@@ -120,7 +120,7 @@ def test_a_trial_finds_the_key_that_kills_tasks_and_parks_only_that_key(world: W
     key = HashRange(LOWER.lo + 5, LOWER.lo + 5)
     for member, at in (("m-1", f"{LOWER} 10-20"), ("m-2", f"{key} 13-14 one"), ("m-3", f"{key} 13-14 one")):
         world.store.poison.working(world.join(member), f"orders 0 {at};")
-        world.now += SESSION + 1
+        world.lapse(SESSION + 1)
         world.store.poison.strike(member)
     assert [(s.hashes, s.offset, s.parked) for s in world.store.poison.strikes()] == [(key, 13, True)]
 
@@ -131,7 +131,7 @@ def hang(world: World, member: str, at: str) -> None:
     world.store.positions.acquire(me, {TP: (WHOLE,)})
     world.store.positions.authorize(me, StreamOffset(world.group, member, lanes={TP: (Lane(LOWER, "x", 0),)}))
     world.store.poison.working(me, f"orders 0 {at};")
-    world.now += LONGEST + 1
+    world.lapse(LONGEST + 1)
     world.store.members.heartbeat(me, reading=True)
     world.store.poison.strike(member)
 
@@ -158,9 +158,22 @@ def test_a_life_that_is_killed_while_it_hangs_is_as_strong_a_sign(world: World) 
     me = world.join("m-1", "i1")
     world.store.positions.authorize(me, StreamOffset(world.group, "m-1", lanes={TP: (Lane(LOWER, "x", 0),)}))
     world.store.poison.working(me, f"orders 0 {LOWER} 10-12 one;")
-    world.now += LONGEST + 1
+    world.lapse(LONGEST + 1)
     world.join("m-1", "i2")
     assert [s.parked for s in world.store.poison.strikes()] == [True]
+
+
+@pytest.mark.parametrize("late_ms", [0, 1])
+def test_a_member_that_leaves_its_batch_is_no_sign__unless_the_batch_hangs(world: World, late_ms: int) -> None:
+    """An operator stops a driver that hangs: its record must not hang again for ever."""
+    world.found()
+    me = world.join()
+    world.store.positions.authorize(me, StreamOffset(world.group, "m-1", lanes={TP: (Lane(LOWER, "x", 0),)}))
+    world.store.poison.working(me, f"orders 0 {LOWER} 10-20;")
+    world.now += LONGEST + late_ms
+    world.store.members.leave(me, {})
+    assert [s.hashes for s in world.store.poison.strikes()] == [LOWER] * late_ms
+    assert world.store.poison.at_work() == set()
 
 
 @pytest.mark.parametrize(
@@ -176,7 +189,7 @@ def test_a_strike_of_other_hashes_does_not_count_for_a_key(world: World, other: 
     key = HashRange(LOWER.lo + 5, LOWER.lo + 5)
     for member, at in (("m-1", other), ("m-2", f"orders 0 {key} 13-14;")):
         world.store.poison.working(world.join(member), at)
-        world.now += SESSION + 1
+        world.lapse(SESSION + 1)
         world.store.poison.strike(member)
     assert [s.count for s in world.store.poison.strikes()] == [1, 1]
 
@@ -208,7 +221,7 @@ def test_a_further_strike_counts_up_or_parks_only_the_hashes_and_offsets_struck_
     world.found()
     for life, slices in enumerate(begun):
         world.store.poison.working(world.join("m-1", f"i{life}"), f"orders 0 {slices};")
-        world.now += SESSION + 1
+        world.lapse(SESSION + 1)
         world.store.poison.strike("m-1")
     assert sorted(s.text.rpartition(" ")[0].rsplit(" ", 2)[0] for s in world.store.poison.strikes()) == expected
 

@@ -45,9 +45,9 @@ def test_of_two_proofs_of_one_hash_the_higher_one_counts(world: World) -> None:
 
 def test_a_session_without_a_whole_proof__state_lost(world: World) -> None:
     assert not recovers(world, (LOWER, 40))
-    world.now += SESSION - 1
+    world.lapse(SESSION - 1)
     assert not recovers(world, (LOWER, 40))
-    world.now += 1
+    world.lapse(1)
     with pytest.raises(StateLostError, match="orders-0"):
         recovers(world, (LOWER, 40))
 

@@ -91,7 +91,7 @@ def test_a_member_with_a_longer_session_joins_in_a_recovery_and_it_lasts_for_tha
     world.join()
     world.restart()
     world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
-    world.now += 100
+    world.lapse(100)
     assert recovers_for(world) == SESSION - 100
     longer(world).members.join(Caller("m-2", "i2"), "aa", Joining(FIELDS))
     assert recovers_for(world) == 3 * SESSION - 100
@@ -184,7 +184,7 @@ def test_recovering_to_working_sets_new_lane_epochs_and_refuses_the_old(world: W
     world.store.positions.acquire(me, WANTED)
     world.restart()
     world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     me = world.join(before="aa")
     end = offset(lane("aa.1", 5, 10))
     assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
@@ -200,7 +200,7 @@ def test_epochs_of_partitions_that_the_recovering_member_does_not_read_are_void_
     end = StreamOffset("g", "m-1", 0, {"orders": "id-1"}, {OTHER: (lane("aa.1", 5, 10),)})
     world.restart()
     world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     me = world.join(before="aa")
     assert world.store.positions.authorize(me, end).value.owned == {OTHER: ()}
     assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)

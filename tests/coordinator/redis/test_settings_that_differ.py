@@ -62,9 +62,9 @@ def test_a_topic_without_subscribers_is_kept_for_the_longest_retention(world: Wo
     short, long = member_of(world, retention_ms=MINUTE), member_of(world, retention_ms=3 * MINUTE)
     first, _ = join(short, "m-1"), join(long, "m-2")
     assert short.members.forget(first, ["payments"]).value == ()
-    world.now += 3 * MINUTE - 1
+    world.lapse(3 * MINUTE - 1)
     assert short.members.forget(first, ["payments"]).value == (), "m-2 keeps it for three minutes"
-    world.now += 1
+    world.lapse(1)
     assert short.members.forget(first, ["payments"]).value == (LEFT,)
 
 
@@ -94,10 +94,10 @@ def test_the_largest_count_until_a_member_joins_alone(world: World) -> None:
     join(member_of(world, **LARGE), "m-1")
     join(member_of(world), "m-2")
     assert group_times(world) == LARGEST
-    world.now += 9_000  # the lease of m-1 runs to the end of this moment
+    world.lapse(9_000)  # the lease of m-1 runs to the end of this moment
     join(member_of(world), "m-3")
     assert group_times(world) == LARGEST
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     join(member_of(world), "m-4")
     assert group_times(world) == SMALL
 
@@ -106,7 +106,7 @@ def test_a_member_that_slept_raises_them_again(world: World) -> None:
     world.found(p0=5)
     large = member_of(world, **LARGE)
     sleeper = join(large, "m-1")
-    world.now += 9_001
+    world.lapse(9_001)
     join(member_of(world), "m-2")
     assert group_times(world) == SMALL
     large.members.heartbeat(sleeper)
@@ -121,6 +121,18 @@ def test_they_do_not_go_down_for_the_first_member_that_joins_after_an_outage(wor
     world.now += 9_001
     join(member_of(world), "m-2")
     assert group_times(world) == LARGEST
+
+
+def test_after_an_outage_each_member_gets_half_of_its_own_session(world: World) -> None:
+    """Rule: outage-grace. A short session must not end in an outage that a long one does not feel."""
+    world.found(p0=5)
+    join(member_of(world, **LARGE), "m-1")
+    join(member_of(world), "m-2")
+    world.now += SESSION + 1
+    join(member_of(world, **LARGE), "m-1")
+    leases = GroupKeys(world.group).leases
+    ends = {member: world.redis.zscore(leases, member) for member in ("m-1", "m-2")}
+    assert ends == {"m-1": world.now + 9_000, "m-2": world.now + SESSION // 2}
 
 
 def test_they_do_not_go_down_while_the_group_recovers(world: World) -> None:

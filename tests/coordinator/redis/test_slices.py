@@ -88,10 +88,10 @@ def test_handed_out_to_lapsed_to_handed_out_again(world: World) -> None:
     world.found()
     dead, alive = join(world, "m-1"), join(world, "m-2")
     lost = hand_out(world, dead, 10)
-    world.now += SESSION
+    world.lapse(SESSION)
     world.store.members.heartbeat(alive)
     assert slices(hand_out(world, alive, 10)) == "10-19"
-    world.now += 1
+    world.lapse(1)
     assert slices(hand_out(world, alive, 10)) == "0-9"
     assert world.events("lost") == ["handed out again to m-2: no sign of life of its member"]
     assert commit(world, dead, lost) == {TP: (Fact(WHOLE, 0, lost.epoch, offsets_of("0-9")),)}
@@ -102,7 +102,7 @@ def test_a_lapsed_member_keeps_its_slices_until_another_one_asks(world: World) -
     world.found()
     me = join(world, "m-1")
     mine = hand_out(world, me, 10)
-    world.now += 10 * SESSION
+    world.lapse(10 * SESSION)
     assert commit(world, me, mine) == {}
 
 
@@ -111,7 +111,7 @@ def test_a_heartbeat_keeps_slices(world: World) -> None:
     slow, other = join(world, "m-1"), join(world, "m-2")
     hand_out(world, slow, 10)
     for _ in range(3):
-        world.now += SESSION
+        world.lapse(SESSION)
         world.store.members.heartbeat(slow)
         world.store.members.heartbeat(other)
         assert slices(hand_out(world, other, 10)) == "10-19"
@@ -125,10 +125,10 @@ def test_the_lease_of_the_holder_counts_not_the_session_of_the_caller(world: Wor
     calls = ScriptCalls(world.client, world.group, **times, now=lambda: world.now)
     world.store = store_of(calls)
     other = join(world, "m-2")
-    world.now += SESSION
+    world.lapse(SESSION)
     world.store.members.heartbeat(other)
     assert slices(hand_out(world, other, 10)) == "10-19"
-    world.now += 1
+    world.lapse(1)
     assert slices(hand_out(world, other, 10)) == "0-9"
 
 
@@ -156,7 +156,7 @@ def test_a_hung_batch_gives_its_slices_away(world: World) -> None:
     hung, other = join(world, "m-1"), join(world, "m-2")
     mine = hand_out(world, hung, 10)
     world.store.positions.authorize(hung, offset_of("m-1", mine))
-    world.now += LONGEST + 1
+    world.lapse(LONGEST + 1)
     for member in (hung, other):
         world.store.members.heartbeat(member, reading=member is hung)
     assert slices(hand_out(world, other, 10)) == "0-9"
@@ -332,21 +332,22 @@ class Model:
     def __init__(self) -> None:
         self.done: set[int] = set()
         self.held: dict[int, tuple[str, int]] = {}  # offset -> member, and the number of its batch
-        self.seen: dict[str, int] = {}  # member -> its last sign of life, or the one that a grace pretends
+        self.ends: dict[str, int] = {}  # member -> the end of its lease
+        self.heard_at = 0
 
     def sign(self, member: str, now: int) -> None:
-        """A sign of life; the first one after an outage is one for all that lived before (rule: outage-grace)."""
-        last = max(self.seen.values())
-        if now - last > SESSION:
-            alive = {m: now - SESSION + SESSION // 3 for m, at in self.seen.items() if last - at < SESSION}
-            self.seen |= alive
-        self.seen[member] = now
+        """A sign of life. The first one after a silence is one of all that lived before (rule: outage-grace)."""
+        half = SESSION // 2
+        if now - self.heard_at > SESSION / 3:
+            alive = (m for m, end in self.ends.items() if self.heard_at + half < end < now + half)
+            self.ends |= dict.fromkeys(list(alive), now + half)
+        self.ends[member], self.heard_at = now + SESSION, now
 
     def hand_out(self, member: str, most: int, end: int, number: int, now: int) -> list[int]:
         """The offsets that a member gets."""
         self.sign(member, now)
         self.held = {o: h for o, h in self.held.items() if h[0] != member and o not in self.done}
-        living = {o for o, (m, _) in self.held.items() if now - self.seen[m] <= SESSION}
+        living = {o for o, (m, _) in self.held.items() if now <= self.ends[m]}
         got = [o for o in range(end) if o not in self.done and o not in living][:most]
         self.held |= dict.fromkeys(got, (member, number))
         return got
@@ -372,7 +373,7 @@ def test_slices_are_those_of_a_model_of_single_offsets(world: World, steps: list
     world = World(StoreServer(world.url, world.client))
     world.found()
     callers, model = [join(world, f"m-{i}") for i in range(3)], Model()
-    model.seen = {c.member: world.now for c in callers}
+    model.ends, model.heard_at = {c.member: world.now + SESSION for c in callers}, world.now
     batches: dict[int, tuple[int, HandedOut]] = {}
     for number, (step, who, much) in enumerate(steps):
         caller = callers[who]

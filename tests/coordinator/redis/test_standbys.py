@@ -68,9 +68,9 @@ def test_a_standby_beside_a_working_member_is_assigned_nothing(founded: World) -
 
 def test_standby_to_working_when_the_lease_of_the_owner_has_ended(founded: World) -> None:
     _, standby = owner_and_standby(founded)
-    founded.now += SESSION
+    founded.lapse(SESSION)
     assert looks(founded, standby).role == STANDBY, "the last millisecond of the lease"
-    founded.now += 1
+    founded.lapse(1)
     look = looks(founded, standby)
     assert (look.role, look.members) == (WORKING, ("m-2",)), "one look: it works, and computes the assignment"
     assert assigned(founded, standby, {"m-2": WANTED}).mine == WANTED
@@ -99,7 +99,7 @@ def test_standby_to_working_when_the_batch_of_the_owner_hangs_and_the_owner_is_t
     world.store.positions.authorize(first, offset(lane(epoch, 0, 10)))
     second = world.standing_by("m-2")
     for _ in range(LONGEST // SESSION + 1):
-        world.now += SESSION
+        world.lapse(SESSION)
         world.store.members.heartbeat(first, reading=True)
         role = looks(world, second).role
     assert (role, roles(world)) == (WORKING, {"m-1": STANDBY, "m-2": WORKING})
@@ -110,11 +110,11 @@ def test_one_standby_works_for_each_lost_member(founded: World) -> None:
     one, two = founded.join("m-1"), founded.join("m-2")
     assigned(founded, one, {"m-1": {TP: (LOWER,)}, "m-2": {TP: (UPPER,)}})
     standbys = [founded.standing_by(f"m-{number}") for number in (3, 4, 5)]
-    founded.now += LEASE_OVER - 1
+    founded.lapse(LEASE_OVER - 1)
     founded.store.members.heartbeat(two)
     for standby in standbys:
         founded.store.members.heartbeat(standby)
-    founded.now += 1
+    founded.lapse(1)
     look = looks(founded, standbys[1])
     assert look.members == ("m-2", "m-4"), "the one that looks lives for certain"
     assert {looks(founded, s).role for s in (standbys[0], standbys[2])} == {STANDBY}
@@ -127,10 +127,10 @@ def test_a_working_member_that_looks_first_lets_a_standby_take_over(founded: Wor
     one, two = founded.join("m-1"), founded.join("m-2")
     assigned(founded, one, {"m-1": {TP: (LOWER,)}, "m-2": {TP: (UPPER,)}})
     standby = founded.standing_by("m-3")
-    founded.now += LEASE_OVER - 1
+    founded.lapse(LEASE_OVER - 1)
     founded.store.members.heartbeat(two)
     founded.store.members.heartbeat(standby)
-    founded.now += 1
+    founded.lapse(1)
     assert looks(founded, two).members == ("m-2", "m-3")
     assert looks(founded, standby).role == WORKING
 
@@ -146,7 +146,7 @@ def test_a_dead_standby_takes_nothing_over(founded: World) -> None:
 
 def test_an_ordinary_member_that_joins_takes_the_place_instead(founded: World) -> None:
     _, standby = owner_and_standby(founded)
-    founded.now += LEASE_OVER
+    founded.lapse(LEASE_OVER)
     founded.join("m-3")
     assert looks(founded, standby).role == STANDBY
 

@@ -355,18 +355,30 @@ def test_live_to_takeable_keeps_the_owner_until_another_member_acquires(world: W
     world.found()
     me = world.join()
     world.store.positions.acquire(me, WANTED)
-    world.now += 10 * SESSION
+    world.lapse(10 * SESSION)
     end = offset(lane("aa.1", 0, 10))
     assert world.store.positions.authorize(me, end).value.owned == {TP: (Owned(WHOLE, "aa.1"),)}
-    world.now += 10 * SESSION
+    world.lapse(10 * SESSION)
     assert world.store.positions.commit(me, end, completed(end)).value.refused == {}
+
+
+def test_others_are_heard_until_the_lease_ends__it_ends_at_its_time(world: World) -> None:
+    """No silence, so no grace (rule: outage-grace)."""
+    world.found()
+    one, two = world.join("m-1"), world.join("m-2")
+    world.store.positions.acquire(one, WANTED)
+    for ms in (SESSION // 2 - 10, 20, SESSION // 4, SESSION // 4 - 10):
+        world.now += ms
+        assert world.store.positions.acquire(two, WANTED).value.ownership == {TP: ()}
+    world.now += 1
+    assert world.store.positions.acquire(two, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
 
 
 def test_takeable_to_taken_fences_the_old_owner(world: World) -> None:
     world.found()
     me = world.join()
     world.store.positions.acquire(me, WANTED)
-    world.now += 10 * SESSION
+    world.lapse(10 * SESSION)
     other = world.join("m-2", "i2")
     assert world.store.positions.acquire(other, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
     end = offset(lane("aa.1", 0, 10))

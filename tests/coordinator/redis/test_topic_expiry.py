@@ -27,7 +27,7 @@ def me(world: World) -> Caller:
 
 def asks(world: World, me: Caller, *, later_ms: int = 0) -> tuple[TopicPartition, ...]:
     """The partitions that a call forgets, so much later. The member lives meanwhile."""
-    world.now += later_ms
+    world.lapse(later_ms)
     world.store.members.heartbeat(me)
     return world.store.members.forget(me, ("payments",)).value
 
@@ -57,7 +57,7 @@ def test_retention_is_over__gone_with_all_its_keys_and_nothing_else(world: World
 
 def test_a_member_subscribes_before__kept_and_its_time_begins_anew(world: World, me: Caller) -> None:
     asks(world, me)
-    world.now += RETENTION_MS - 1
+    world.lapse(RETENTION_MS - 1)
     two = world.join("m-2", "i2", topics="orders,payments")
     assert asks(world, me, later_ms=1) == ()
     world.store.members.leave(two, {})
@@ -68,7 +68,7 @@ def test_a_member_subscribes_before__kept_and_its_time_begins_anew(world: World,
 def test_first_positions_are_asked_for_before__kept_until_that_member_joins(world: World, me: Caller) -> None:
     """A query places partitions before it joins: between the two, they must not vanish."""
     asks(world, me)
-    world.now += RETENTION_MS
+    world.lapse(RETENTION_MS)
     world.store.positions.create("", LEFT_TOPICS, {LEFT: 99})
     assert asks(world, me) == ()
     assert dict(world.store.positions.stable(["payments"])) == {LEFT: 7}
@@ -84,7 +84,7 @@ def test_a_lease_of_a_subscriber_runs__kept_but_not_after_its_end(world: World, 
 def test_the_entry_of_a_live_member_is_gone__nothing_is_forgotten(world: World, me: Caller) -> None:
     """Nobody knows its topics."""
     asks(world, me)
-    world.now += RETENTION_MS
+    world.lapse(RETENTION_MS)
     world.join("m-2", "i2", topics="payments")
     world.redis.delete(GroupKeys(world.group).member("m-2"))
     assert asks(world, me) == ()

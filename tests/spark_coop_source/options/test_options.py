@@ -166,7 +166,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         pytest.param({"slots": "2", "capacity": "9"}, "capacity", 9, id="capacity by itself"),
         pytest.param({"lanes": "4096"}, "lanes", 4096, id="the most lanes"),
         pytest.param({"sessionTimeout": "6000"}, "heartbeat_ms", 2_000, id="heartbeats fit a short session"),
-        pytest.param({"heartbeatInterval": "44999"}, "heartbeat_ms", 44_999, id="heartbeats just below it"),
+        pytest.param({"heartbeatInterval": "15000"}, "heartbeat_ms", 15_000, id="heartbeats of a third of it"),
         pytest.param({"longestBatch": "1000"}, "longest_ms", 1_000, id="the shortest longest batch"),
         pytest.param({"offsetsRetention": "2d"}, "retention_ms", 172_800_000, id="retention in days"),
         pytest.param({"redisMaxOutage": "2m"}, "max_outage_ms", 120_000, id="an outage with a unit"),
@@ -346,9 +346,9 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
             id="a name of a KIP keeps its unit",
         ),
         pytest.param(
-            STREAM | {"sessionTimeout": "3000", "heartbeatInterval": "3000"},
+            STREAM | {"sessionTimeout": "3000", "heartbeatInterval": "1001"},
             InvalidOptionError,
-            ["heartbeatInterval = 3s", "sessionTimeout", "a third of that, 1s"],
+            ["heartbeatInterval = 1001ms", "sessionTimeout", "a third of that, 1s"],
             id="a heartbeat as long as the session",
         ),
         pytest.param(

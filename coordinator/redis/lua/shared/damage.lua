@@ -6,7 +6,7 @@ local KINDS = {  -- all others are hashes
 }
 local READ_FIRST = { segments = true, owners = true, ics = true, reserved = true, handed = true }  -- reading one fails if its kind is wrong
 local NUMBERS = { 'commit_seq', 'reset_epoch', 'epochs', 'joins', 'generation', 'recovering_until', 'computing_until',
-  'duplicate_commits', 'session_ms', 'longest_ms', 'retention_ms', 'grace_ms' }
+  'duplicate_commits', 'session_ms', 'longest_ms', 'retention_ms', 'grace_ms', 'heard_at' }
 local OFFSET, OWNER = '^%d+$', '^%x+%.%d+ %S+$'
 local OFFSET_MAX = '9223372036854775807'
 

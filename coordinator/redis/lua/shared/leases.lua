@@ -72,23 +72,27 @@ local function latest_members(leases, last)
   return redis.call('ZRANGE', leases, '(' .. ms(since), '+inf', 'BYSCORE')
 end
 
--- If no lease runs when a member calls whose own lease has ended, Redis was away, or all hosts stood still. Then the
--- members that lived until the end get the time in which a heartbeat comes: the caller is the first, and not the only one
--- that lives (rule: outage-grace). `renew` does so for each verb; verbs that ask for takeable ranges do so before.
+-- A member calls at least every third of its session. If no member has called for longer, Redis was away, or all hosts
+-- stood still, and the caller is only the first that comes back. Then each member that had more than half of a session left
+-- at the last call gets half a session (rule: outage-grace). It gets that once, as it has no more than a half left now.
+-- `renew` does so for each verb; verbs that ask for takeable ranges do so before.
+--   last call of any member |<---------- silence ---------->| this call
+--                           |--- half ---|   lease ends ^   |--- half --->| and now ends here
 local looked_for_an_outage
 local function grant_grace(leases)
   if looked_for_an_outage then return end
   looked_for_an_outage = true
-  local last = redis.call('ZRANGE', leases, -1, -1, 'WITHSCORES')[2]
-  if not last or tonumber(last) >= now_ms() or not redis.call('ZSCORE', leases, call.member) then return end
-  local grace = ms(now_ms() + math.floor(longest_session() / 3))
-  for _, member in ipairs(latest_members(leases, last)) do
-    if redis.call('SISMEMBER', LEAVING, member) == 0 then redis.call('ZADD', leases, grace, member) end
+  local now, last = now_ms(), tonumber(redis.call('HGET', META, 'heard_at'))
+  redis.call('HSET', META, 'heard_at', ms(now))
+  local most = math.floor(longest_session() / 2)
+  for _, member in ipairs(last and redis.call('ZRANGE', leases, '(' .. ms(last), ms(now + most), 'BYSCORE') or {}) do
+    local known = redis.call('HGET', string.gsub(META, 'meta$', 'member:' .. member), 'session')
+    local its = tonumber(known) or tonumber(call.session)
+    local half, its_end = math.floor(its / 2), tonumber(redis.call('ZSCORE', leases, member))
+    local in_silence = now - last > its / 3 and its_end > last + half and its_end < now + half
+    if in_silence and redis.call('SISMEMBER', LEAVING, member) == 0 then redis.call('ZADD', leases, ms(now + half), member) end
   end
 end
-
--- The script has treated members whose leases ended as gone, and has taken what was theirs: they get no time.
-local function grant_no_grace() looked_for_an_outage = true end
 
 local function end_of_lease(leases, member)  -- nil without a lease
   return cut_to(now_ms() + longest('session'), redis.call('ZSCORE', leases, member), 'the lease of ' .. member, function(at)

@@ -11,6 +11,7 @@ import pytest
 from command_runs import Run
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.keys import GroupKeys
 from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, subscribed
 from own_valkey import OwnValkey
@@ -49,6 +50,15 @@ def test_a_group_at_work_is_ok_until_it_is_behind(
     assert out.endswith(" s: the lag is above --max-lag 100\n")
     code, out, _ = run(*at, "--json", *redis_of)
     assert (code, json.loads(out)["reasons"]) == (3, ["the lag is above --max-lag 100"])
+
+
+def test_a_group_that_recovers_says_how_long(run: Run, members: Group, member: Service) -> None:
+    batch(member, StreamOffset(members.name))
+    until = members.store.positions.now_ms() + 30_000
+    members.redis.hset(GroupKeys(members.name).meta, "recovering_until", until)
+    code, out, _ = run("check", members.name, "--redis", members.redis_url)
+    assert code == 0
+    assert re.search(r": Stable, recovers, (30|2\d\.\d) s left, 1 member works, ", out), out
 
 
 def test_when_the_last_member_has_left_the_group_fails(

@@ -74,9 +74,9 @@ def test_drained_to_working_when_the_others_are_lost(world: World, two: tuple[Ca
     """Also if no other member computed an assignment in the meantime: the occasion is that of before."""
     drained, _ = two
     drained_by_hand(world, "m-1")
-    world.now += SESSION
+    world.lapse(SESSION)
     world.store.members.heartbeat(drained)
-    world.now += 1
+    world.lapse(1)
     look = looks(world, drained)
     assert (look.role, look.members) == (WORKING, ("m-1",))
     assign(world, drained, {"m-1": WANTED})
@@ -104,7 +104,7 @@ def test_members_are_chosen_by_id_or_host(world: World, two: tuple[Caller, Calle
     assert chosen(state(world), "m-2", None) == ("m-2",)
     assert chosen(state(world), None, "h1") == ("m-1",)
     assert chosen(state(world), "m-9", None) == chosen(state(world), None, "h9") == ()
-    world.now += SESSION + 1
+    world.lapse(SESSION + 1)
     assert chosen(state(world), "m-2", None) == (), "its lease has ended"
 
 

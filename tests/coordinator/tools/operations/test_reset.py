@@ -14,6 +14,7 @@ from coordinator.errors import GroupBusyError, StateLostError
 from coordinator.kafka.log import KafkaLog
 from coordinator.progress.mirror import entry
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.tools.operations.operations import Operator
 from coordinator.tools.operations.reset_plan import ToOffset
@@ -50,11 +51,13 @@ def test_a_checkpoint_older_than_the_reset_resumes_at_the_offset_of_the_reset(
     run: Run, members: Group, tp: TopicPartition, target: int
 ) -> None:
     end = run_query(members, subscribed(tp))
+    founding = members.redis.hget(GroupKeys(members.name).meta, "founding")
     members.kafka.produce(tp.topic, keyed(4))
     code, out, _ = reset(run, members, "--all-topics", "--to-offset", str(target), "--execute", "--json")
     assert (code, json.loads(out)["reset"]) == (0, reset_epoch(members))
     assert (members.state.stable, mirrored(members, tp)) == ({tp: target}, target)
     assert members.events[-1] == "reset"
+    assert founding == members.redis.hget(GroupKeys(members.name).meta, "founding"), "it is the same group"
 
     service = members.service(subscribed(tp))
     assert records(*batches(service, end)) == read(tp, target, 9)
