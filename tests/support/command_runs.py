@@ -22,5 +22,5 @@ class Run:
             command_line.app()
         code, (out, err) = ended.value.code, self._capsys.readouterr()
         if code == 0 and ("--json" in arguments or arguments[:1] == ("backup",)):
-            check_output("groups list" if arguments[0] == "groups" else arguments[0], out)
+            check_output(arguments[0], out)
         return code, out, err
