@@ -22,14 +22,14 @@ class Means:
     column: str = "-"
 
 
-class Interval(NamedTuple):
+class Inclusive(NamedTuple):
     """Offsets, both ends included: an array for programs, `45-50` or `45` for people."""
 
     first: int
     last: int
 
     @classmethod
-    def of(cls, offsets: OffsetRange) -> "Interval":
+    def of(cls, offsets: OffsetRange) -> "Inclusive":
         """The interval of a half-open range."""
         return cls(offsets.start, offsets.until - 1)
 
@@ -90,7 +90,7 @@ _KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
 def _kind(hint: Any) -> str:
     if get_origin(hint) in _UNIONS:
         return " or ".join("null" if one is NoneType else _kind(one) for one in get_args(hint))
-    if hint is Interval:
+    if hint is Inclusive:
         return "list of integer"
     if get_origin(hint) is tuple:
         return f"list of {_kind(get_args(hint)[0])}"

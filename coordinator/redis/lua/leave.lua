@@ -4,7 +4,7 @@
 -- A.within_ms: ms until the end of the lease, nil to keep it, A.writers: who may still write, for the event,
 -- A.ranges: "lo-hi ;..." unconfirmed of each partition
 -- Reply kept: number of ranges, without order of partitions | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, events, leases, names, ownership, prelude, slices, strikes
+-- Uses events, leases, names, ownership, prelude, slices, strikes
 local bad = lost() or fenced(K.member)
 if bad then return bad end
 local kept, dropped = 0, {}

@@ -17,7 +17,7 @@ from coordinator.tools.audit.columns import UNKNOWN, LogColumns, MaskColumn, Num
 from coordinator.tools.audit.expected import done
 from coordinator.tools.audit.order import disorder
 from coordinator.tools.audit.report import DISORDER, LOST, MOST_NAMED, REPEATED, Fault, PartitionAudit
-from coordinator.tools.fields import Interval
+from coordinator.tools.fields import Inclusive
 from coordinator.values.ranges import HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
 
@@ -166,7 +166,7 @@ def _lost_run(of: _Offsets, run: NumberColumn, before: int, after: int) -> Fault
     lost = OffsetRange(int(offsets[run[0]]), int(offsets[run[-1]]) + 1)
     if not near:
         why = "the sink has no record of its key" if of.log.keyed[run[0]] else "it has no key"
-    return Fault(LOST, Interval.of(lost), batches, why)
+    return Fault(LOST, Inclusive.of(lost), batches, why)
 
 
 def _neighbours(of: _Offsets) -> tuple[NumberColumn, NumberColumn]:
@@ -196,7 +196,7 @@ def _repeated(of: _Offsets, repeated: NumberColumn) -> list[Fault]:
 
 
 def _repeat(offset: int, batches: tuple[str, ...]) -> Fault:
-    return Fault(REPEATED, Interval(offset, offset), tuple(dict.fromkeys(batches)), f"{len(batches)} rows")
+    return Fault(REPEATED, Inclusive(offset, offset), tuple(dict.fromkeys(batches)), f"{len(batches)} rows")
 
 
 def _out_of_order(of: _Offsets) -> tuple[list[Fault], int]:
@@ -213,4 +213,4 @@ def _late(sink: SinkColumns, row: int, before: int) -> Fault:
     else:
         why = f"after {sink.offsets[before]} of its key, in batch {sink.label(before)}"
     at = int(sink.offsets[row])
-    return Fault(DISORDER, Interval(at, at), (sink.label(row),), why)
+    return Fault(DISORDER, Inclusive(at, at), (sink.label(row),), why)

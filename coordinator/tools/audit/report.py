@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from coordinator.tools.fields import GroupField, Interval, Means, PartitionNumber, StableOffset, TopicField
+from coordinator.tools.fields import GroupField, Inclusive, Means, PartitionNumber, StableOffset, TopicField
 
 MOST_NAMED = 1_000
 """Faults of each kind that a partition names; the counts cover all."""
@@ -16,7 +16,7 @@ class Fault:
     """A fault with its place."""
 
     kind: Annotated[str, Means("`lost`, `repeated` or `out of order`.", "FAULT")]
-    offsets: Annotated[Interval, Means("Its first and its last offset.", "OFFSETS")]
+    offsets: Annotated[Inclusive, Means("Its first and its last offset.", "OFFSETS")]
     batches: Annotated[tuple[str, ...], Means("Batches of its rows, or of neighbours of its key.", "BATCH")]
     why: Annotated[str, Means("The reason.", "WHY")]
 

@@ -12,7 +12,7 @@ from coordinator.progress.failing import FailingRecord, deferred_and_parked
 from coordinator.redis.group_state import PINNED
 from coordinator.redis.lane_lines import CostKind, behind_s
 from coordinator.tools.cli.printing import counted, moment, print_lines, printable, seconds
-from coordinator.tools.fields import Interval, columns_of
+from coordinator.tools.fields import Inclusive, columns_of
 from coordinator.tools.moving.exporting import Exported
 from coordinator.tools.moving.importing import Place
 from coordinator.tools.operations.gaps import Gap, PartitionGaps
@@ -297,7 +297,7 @@ def _plain(value: object) -> object:
     match value:
         case float():
             return _whole(value)
-        case Interval():
+        case Inclusive():
             return str(value)
         case tuple():
             return _ranges(value) or "-"

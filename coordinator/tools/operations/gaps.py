@@ -16,7 +16,7 @@ from coordinator.redis.group_state import GroupState
 from coordinator.tools.fields import (
     EndAge,
     HashesText,
-    Interval,
+    Inclusive,
     LogEnd,
     Means,
     PartitionNumber,
@@ -35,7 +35,7 @@ class Gap:
     hashes: HashesText
     position: Annotated[int, Means("The next offset to read.")]
     missing: Annotated[
-        tuple[Interval, ...], Means("Unread ranges of offsets: the first and the last of each.", "MISSING")
+        tuple[Inclusive, ...], Means("Unread ranges of offsets: the first and the last of each.", "MISSING")
     ]
 
 
@@ -73,7 +73,9 @@ def _of_partition(tp: TopicPartition, state: GroupState) -> PartitionGaps:
     found = progress(state, tp)
     furthest, end = _furthest(found), state.ends.get(tp)
     parts = ((s, _missing(s, furthest)) for s in found.segments)
-    missing = tuple(Gap(str(s.hashes), s.position, tuple(map(Interval.of, offsets))) for s, offsets in parts if offsets)
+    missing = tuple(
+        Gap(str(s.hashes), s.position, tuple(map(Inclusive.of, offsets))) for s, offsets in parts if offsets
+    )
     age = None if end is None else age_s(state, tp.topic)
     return PartitionGaps(tp.topic, tp.partition, found.stable, furthest, missing, end, age)
 

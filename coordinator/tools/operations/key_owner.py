@@ -5,7 +5,15 @@ from typing import Annotated
 
 from coordinator.errors import UnknownTopicError
 from coordinator.redis.group_state import GroupState
-from coordinator.tools.fields import HashesText, HashOfKey, Interval, LaneEpoch, Means, PartitionNumber, TopicField
+from coordinator.tools.fields import (
+    HashesText,
+    HashOfKey,
+    Inclusive,
+    LaneEpoch,
+    Means,
+    PartitionNumber,
+    TopicField,
+)
 from coordinator.values.key_hash import hash_key
 from coordinator.values.subscription import TopicPartition
 
@@ -21,7 +29,8 @@ class KeyOwner:
     hashes: HashesText
     position: Annotated[int, Means("All records of the key before it are done.", "POSITION")]
     done_above: Annotated[
-        tuple[Interval, ...], Means("Individual commits above it: the first and the last offset of each.", "DONE ABOVE")
+        tuple[Inclusive, ...],
+        Means("Individual commits above it: the first and the last offset of each.", "DONE ABOVE"),
     ]
     epoch: LaneEpoch
     member: Annotated[str | None, Means("The owner; null if it has none.", "MEMBER")]
@@ -53,7 +62,7 @@ def _owner(state: GroupState, tp: TopicPartition, key: bytes, usual: bool) -> Ke
     epoch, member = next(((e, m) for h, e, m in state.owners.get(tp, ()) if point in h), (None, None))
     done = sorted(r.offsets for r in state.ics.get(tp, ()) if point in r.hashes and r.offsets.until > position)
     host = state.members.get(member, {}).get("host") if member else None
-    lane = (f"{point:016x}", str(hashes), position, tuple(map(Interval.of, done)))
+    lane = (f"{point:016x}", str(hashes), position, tuple(map(Inclusive.of, done)))
     return KeyOwner(tp.topic, tp.partition, usual, *lane, epoch, member, host)
 
 

@@ -14,7 +14,7 @@ from coordinator.tools.fields import (
     EndAge,
     GroupField,
     HashesText,
-    Interval,
+    Inclusive,
     LaneEpoch,
     LogEnd,
     Means,
@@ -51,7 +51,8 @@ class SlicesView:
     """Offsets of a partition that one member of a group without order reads now."""
 
     offsets: Annotated[
-        tuple[Interval, ...], Means("Ranges of offsets: the first and the last of each. Only without order.", "OFFSETS")
+        tuple[Inclusive, ...],
+        Means("Ranges of offsets: the first and the last of each. Only without order.", "OFFSETS"),
     ]
     epoch: Annotated[str, Means("Their lane epoch.")]
     member: Annotated[str, Means("The member that reads them now.", "MEMBER")]
@@ -257,7 +258,7 @@ def _slices(state: GroupState, handed: Iterable[Handed], found: Progress) -> Ite
         held.setdefault((epoch, member), []).extend(r for s in found.segments for r in s.remaining(offsets))
     for (epoch, member), unread in held.items():
         if unread and epoch.partition(".")[0] == state.meta.get("nonce"):
-            yield SlicesView(tuple(map(Interval.of, joined(unread))), epoch, member, runs_s(member, state))
+            yield SlicesView(tuple(map(Inclusive.of, joined(unread))), epoch, member, runs_s(member, state))
 
 
 def runs_s(member: str, state: GroupState) -> float | None:

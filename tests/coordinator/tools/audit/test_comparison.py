@@ -10,7 +10,7 @@ from coordinator.progress.segments import Progress, Segment
 from coordinator.tools.audit.columns import NO_ROWS, NumberColumn
 from coordinator.tools.audit.comparison import Expectation, compare
 from coordinator.tools.audit.report import Fault, PartitionAudit
-from coordinator.tools.fields import Interval
+from coordinator.tools.fields import Inclusive
 from coordinator.values.key_hash import hash_key
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
@@ -49,7 +49,7 @@ def test_a_good_sink_has_no_faults() -> None:
             [r for r in GOOD if r[2] != 2],
             Fault(
                 "lost",
-                Interval(2, 2),
+                Inclusive(2, 2),
                 ("0", "1"),
                 "of its key, the record before it, 0, is in batch 0, the record after it, 6, is in batch 1",
             ),
@@ -57,28 +57,32 @@ def test_a_good_sink_has_no_faults() -> None:
         ),
         pytest.param(
             [r for r in GOOD if r[2] not in (4, 5)],
-            Fault("lost", Interval(4, 5), (), "it has no key"),
+            Fault("lost", Inclusive(4, 5), (), "it has no key"),
             id="neighbours are one fault, and count as two",
         ),
         pytest.param(
             [r for r in GOOD if r[2] != 5],
-            Fault("lost", Interval(5, 5), (), "the sink has no record of its key"),
+            Fault("lost", Inclusive(5, 5), (), "the sink has no record of its key"),
             id="the only record of a key",
         ),
         pytest.param(
             [r for r in GOOD if r[2] > 1],
-            Fault("lost", Interval(0, 1), ("0",), "of its key, the record after it, 2, is in batch 0"),
+            Fault("lost", Inclusive(0, 1), ("0",), "of its key, the record after it, 2, is in batch 0"),
             id="the first records of the log",
         ),
         pytest.param(
-            [*GOOD, (2, 0, 3)], Fault("repeated", Interval(3, 3), ("1", "2"), "2 rows"), id="a repeat in another batch"
+            [*GOOD, (2, 0, 3)],
+            Fault("repeated", Inclusive(3, 3), ("1", "2"), "2 rows"),
+            id="a repeat in another batch",
         ),
         pytest.param(
-            [*GOOD, (1, 0, 3)], Fault("repeated", Interval(3, 3), ("1",), "2 rows"), id="a repeat in the same batch"
+            [*GOOD, (1, 0, 3)],
+            Fault("repeated", Inclusive(3, 3), ("1",), "2 rows"),
+            id="a repeat in the same batch",
         ),
         pytest.param(
             [(2, 0, 2) if r[2] == 2 else r for r in GOOD],
-            Fault("out of order", Interval(2, 2), ("2",), "after 6 of its key, in batch 1"),
+            Fault("out of order", Inclusive(2, 2), ("2",), "after 6 of its key, in batch 1"),
             id="a record in a later batch",
         ),
         pytest.param(
@@ -88,7 +92,7 @@ def test_a_good_sink_has_no_faults() -> None:
         ),
         pytest.param(
             [(0, 3, 2) if r[2] == 2 else r for r in GOOD],
-            Fault("out of order", Interval(2, 2), ("0",), "another task of the batch has records of its key"),
+            Fault("out of order", Inclusive(2, 2), ("0",), "another task of the batch has records of its key"),
             id="a key in two tasks of a batch",
         ),
     ],
@@ -104,14 +108,14 @@ def test_a_planted_fault_is_named(rows: list[Row], fault: Fault | None) -> None:
 
 def test_a_swap_within_a_file_is_named() -> None:
     rows = [(0, 0, 2), (0, 0, 0), *(r for r in sorted(GOOD) if r[2] not in (0, 2))]
-    assert of(rows).faults == (Fault("out of order", Interval(0, 0), ("0",), "after 2 of its key, in batch 0"),)
+    assert of(rows).faults == (Fault("out of order", Inclusive(0, 0), ("0",), "after 2 of its key, in batch 0"),)
 
 
 def test_an_empty_sink_has_lost_everything() -> None:
     found = compare(wanted(), log_of(KEYS), NO_ROWS, none)  # counted by record, named by range
     assert (found.lost, found.records) == (8, 8)
     assert (found.faults, found.begin) == (
-        (Fault("lost", Interval(0, 7), (), "the sink has no record of its key"),),
+        (Fault("lost", Inclusive(0, 7), (), "the sink has no record of its key"),),
         None,
     )
 
@@ -143,7 +147,7 @@ def test_offsets_that_are_no_records_are_neither_lost_nor_a_fault() -> None:
 
 def test_a_repeat_of_an_offset_that_kafka_no_longer_has_is_a_fault() -> None:
     found = of([*GOOD, (2, 0, 3)], without=(3,))
-    assert found.faults == (Fault("repeated", Interval(3, 3), ("1", "2"), "2 rows"),)
+    assert found.faults == (Fault("repeated", Inclusive(3, 3), ("1", "2"), "2 rows"),)
 
 
 def test_dead_letters_are_not_lost() -> None:

@@ -12,7 +12,7 @@ from coordinator.redis.group_state import GroupEvent, GroupState
 from coordinator.redis.lane_lines import CostKind, LaneLine
 from coordinator.tools.audit.report import Audit, Fault, PartitionAudit
 from coordinator.tools.cli import documents
-from coordinator.tools.fields import Interval, columns_of
+from coordinator.tools.fields import Inclusive, columns_of
 from coordinator.tools.moving.exporting import Exported
 from coordinator.tools.moving.importing import Import, Place
 from coordinator.tools.operations.copies import GroupCopy
@@ -37,7 +37,7 @@ LINE = LaneAtWork.of("m-1", LaneLine(TP, WHOLE, 5, 9, 12, True, 3.5, 100.0, Cost
 STRIKE = Strike(TP, WHOLE, OffsetRange(5, 6), 2, 1_000, "m-0", parked=True)
 FAILING = FailingRecord(TP, 6, 6, 5, 2_000, True, "ShopError", "closed")
 LANE = LaneView(str(WHOLE), 5, 45, "aa.1", "m-1")
-SLICES = SlicesView((Interval(5, 9),), "aa.1", "m-1", 1.5)
+SLICES = SlicesView((Inclusive(5, 9),), "aa.1", "m-1", 1.5)
 GROUP = documents.of_group(
     GroupView(
         group="g",
@@ -55,7 +55,7 @@ GROUP = documents.of_group(
     [LINE],
     [FAILING],
 )
-FAULT = Fault("lost", Interval(45, 50), ("3",), "no row")
+FAULT = Fault("lost", Inclusive(45, 50), ("3",), "no row")
 PARTITION = PartitionAudit("orders", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, "", 2, (FAULT,))
 AUDITED = Audit(
     "g",
@@ -68,9 +68,9 @@ DOCUMENTS = {
     "list": documents.of_lines([GroupLine("g", "Stable", 1, 45, 0.5)]),
     "audit": documents.of_audit(AUDITED),
     "describe": documents.of_sets([GROUP, GROUP]),
-    "gaps": documents.of_gaps([PartitionGaps("orders", 0, 5, 9, (Gap(str(WHOLE), 5, (Interval(5, 8),)),))]),
+    "gaps": documents.of_gaps([PartitionGaps("orders", 0, 5, 9, (Gap(str(WHOLE), 5, (Inclusive(5, 8),)),))]),
     "owner": documents.of_owners(
-        [KeyOwner("orders", 0, True, "05", str(WHOLE), 5, (Interval(7, 8),), "aa.1", "m-1", "h1")]
+        [KeyOwner("orders", 0, True, "05", str(WHOLE), 5, (Inclusive(7, 8),), "aa.1", "m-1", "h1")]
     ),
     "events": documents.of_event(GroupEvent("1000-0", "join", "m-1", "a reason", "orders 0 lo-hi")),
     "top": documents.of_activity(

@@ -4,7 +4,7 @@ import pytest
 
 from coordinator.errors import UnknownTopicError
 from coordinator.progress.segments import Rectangle
-from coordinator.tools.fields import Interval
+from coordinator.tools.fields import Inclusive
 from coordinator.tools.operations.key_owner import KeyOwner, key_owners
 from coordinator.values.key_hash import hash_key
 from coordinator.values.ranges import WHOLE, OffsetRange
@@ -27,7 +27,7 @@ def test_a_key_is_looked_for_in_every_partition_and_the_usual_one_is_marked() ->
             f"{point:016x}",
             str(mine),
             8,
-            (Interval(12, 13),),
+            (Inclusive(12, 13),),
             "n.1" if owned else None,
             "m-1" if owned else None,
             "h1" if owned else None,

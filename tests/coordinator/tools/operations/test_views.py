@@ -11,7 +11,7 @@ from coordinator.assignment.assignment_text import Ranges
 from coordinator.progress.growth import Growth
 from coordinator.progress.segments import Rectangle
 from coordinator.redis.group_state import GroupState, Handed
-from coordinator.tools.fields import Interval
+from coordinator.tools.fields import Inclusive
 from coordinator.tools.operations.views import (
     GroupView,
     GrowthView,
@@ -306,8 +306,8 @@ def test_a_group_without_order_shows_who_reads_which_offsets_and_since_when() ->
     assert (seen.state, seen.ordering) == ("Stable", "none")
     assert (seen.partitions[0].stable, seen.partitions[0].lag, seen.partitions[0].gaps) == (40, 30, 1)
     assert seen.partitions[0].slices == (
-        SlicesView((Interval(40, 44),), "n.9", "m-1", 3.0),
-        SlicesView((Interval(45, 49), Interval(55, 57)), "n.10", "m-2", None),
+        SlicesView((Inclusive(40, 44),), "n.9", "m-1", 3.0),
+        SlicesView((Inclusive(45, 49), Inclusive(55, 57)), "n.10", "m-2", None),
     )
 
 
