@@ -8,11 +8,13 @@ from kafka import KafkaConsumer, TopicPartition
 
 from bench.cases.hot_key import Course
 from bench.cases.latency import Side, Sink, at_part
+from bench.cases.outages import Sink as OutageSink
 from bench.loader import Load, produce
 from bench.runner import Pair, Sample, alternate, timed
 from bench.sources import named
 from bench.table import Result, duration, markdown, result
 from bench.waiting_stream import Done, lanes_of
+from coordinator.values.subscription import TopicPartition as OurTopicPartition
 from topics import Kafka
 
 
@@ -139,3 +141,9 @@ def _read(consumer: KafkaConsumer, topic: str, partition: int) -> list[tuple[byt
     consumer.assign([at])
     consumer.seek(at, 0)
     return [(record.key, record.value) for record in consumer]
+
+
+def test_records_of_an_outage_that_are_missing_or_came_twice_or_behind_a_later_one_of_their_key_are_counted() -> None:
+    tp = OurTopicPartition("orders", 0)
+    came = [(0, b"a"), (2, b"b"), (1, b"a"), (4, b"a"), (2, b"b"), (3, b"a"), (6, b"b")]
+    assert OutageSink([(tp, offset, 0.1, key) for offset, key in came]).wrong == "1 lost, 1 twice, 1 out of order"

@@ -32,6 +32,11 @@ class OwnValkey:
             for name, value in settings.items():
                 client.config_set(name.replace("_", "-"), value)
 
+    def follow_nobody(self) -> None:
+        """Make it the replica of a server that does not exist: it answers reads, and refuses writes."""
+        with closing(redis.Redis.from_url(self.address)) as client:
+            client.replicaof(servers.HOST, 1)
+
     @property
     def port(self) -> int:
         """Its port."""

@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
 
 import servers
@@ -24,9 +24,9 @@ class ThreeBrokers:
     def kafka(self) -> Kafka:
         return Kafka(self.brokers.bootstrap)
 
-    def topic(self, partitions: int = 3) -> str:
-        """A topic with three copies of each log: partition p is led by broker p % 3 + 1."""
-        return self._created([[(p + n) % 3 + 1 for n in range(3)] for p in range(partitions)])
+    def topic(self, partitions: int = 3, insync: int = 2) -> str:
+        """A topic with three copies of each log: partition p is led by broker p % 3 + 1. A write needs `insync`."""
+        return self._created([[(p + n) % 3 + 1 for n in range(3)] for p in range(partitions)], insync)
 
     def topic_of(self, node: int) -> str:
         """A topic of one partition that only this broker has: without it, there is no leader."""
@@ -70,11 +70,15 @@ class ThreeBrokers:
         """Wait until another broker leads a partition."""
         eventually(lambda: self.leader(tp) not in (than, -1), f"another leader of {tp} than {than}")
 
-    def _created(self, copies: list[list[int]]) -> str:
+    def producer(self, **settings: object) -> closing[KafkaProducer]:
+        """A producer, for the body of `with`."""
+        return closing(KafkaProducer(bootstrap_servers=self.brokers.bootstrap, **settings))
+
+    def _created(self, copies: list[list[int]], insync: int = 2) -> str:
         name = f"copied-{uuid4().hex[:8]}"
-        insync = {"min.insync.replicas": str(min(2, len(copies[0])))}
+        settings = {"min.insync.replicas": str(min(insync, len(copies[0])))}
         with closing(KafkaAdminClient(bootstrap_servers=self.brokers.bootstrap)) as admin:
-            wanted = NewTopic(name, replica_assignments=dict(enumerate(copies)), topic_configs=insync)
+            wanted = NewTopic(name, replica_assignments=dict(enumerate(copies)), topic_configs=settings)
             admin.create_topics([wanted])
             admin.wait_for_topics([name])
         return name

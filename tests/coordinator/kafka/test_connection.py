@@ -2,9 +2,10 @@
 
 import gc
 import logging
+import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 
@@ -16,7 +17,8 @@ from coordinator.kafka.connection import FIRST_CONTACT_MS, KafkaConnection, Sess
 from coordinator.kafka.internals import NO_CONTROLLER
 from coordinator.values.subscription import Bounds, Pattern, TopicPartition
 from kafka_logs import kafka_log
-from one_address import one_address
+from log_lines import own_lines
+from one_address import one_address, opened_later
 from secure_listener import SecureListener
 from topics import Kafka
 
@@ -96,6 +98,39 @@ def test_a_broker_that_cannot_be_used_is_a_named_error_and_leaves_no_thread(
     assert error.value.remedy
     assert "pa55word" not in str(error.value)
     assert threading.active_count() <= threads
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+@pytest.mark.usefixtures("_sockets_collected")
+def test_all_brokers_are_away_at_the_first_contact_and_come_back__it_waits_and_says_so_once(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, logger="coordinator")
+    with (
+        opened_later(int(kafka.bootstrap.rpartition(":")[2]), 5.0) as address,
+        closing(kafka_log(address, {"bootstrap_timeout_ms": 500}, patience_ms=50_000)) as log,
+    ):
+        assert log.group_offsets("of-nobody") == {}
+    begins, ends = own_lines(caplog)
+    assert begins.startswith(f"no Kafka broker answered at {address}")
+    assert begins.endswith("; asked again for up to 50 s")
+    assert re.fullmatch(r"Kafka answers again, after \d+ s", ends)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+@pytest.mark.usefixtures("_sockets_collected")
+def test_without_patience_it_tries_to_connect_as_often_as_retries_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, opens = list[object](), kafka_connection.open_client
+
+    def counted(kind: Callable[..., object], own: Mapping[str, object]) -> object:
+        opened.append(kind)
+        return opens(kind, own)
+
+    monkeypatch.setattr(kafka_connection, "open_client", counted)
+    settings = {"bootstrap_servers": NOBODY, "bootstrap_timeout_ms": 100}
+    with pytest.raises(KafkaUnavailableError):
+        KafkaConnection(settings, retries=2, retry_interval_ms=10, patience_ms=0).ask("topics", lambda _: None)
+    assert len(opened) == 3
 
 
 def test_a_controller_that_moves_twice__ask_again(kafka: Kafka) -> None:

@@ -1,5 +1,6 @@
 """Brokers that die or freeze: what has a leader is answered, the rest waits. Real brokers, without Spark."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +11,7 @@ from functools import partial
 import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
+from kafka.errors import KafkaError
 
 from coordinator.errors import CoopKafkaError, KafkaUnavailableError
 from coordinator.kafka.connection import BRIEF_S
@@ -18,6 +20,7 @@ from coordinator.values.log import Log
 from coordinator.values.offset_spec import Latest
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import POLICIES, Pattern, TopicPartition, Topics
+from log_lines import own_lines
 from spark_coop_source.fetch.consumers import borrowed
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.patience import Patience
@@ -151,6 +154,39 @@ def test_all_brokers_away__the_request_waits_and_says_so_once(
     eventually(lambda: ends(log, topic) == dict.fromkeys(range(3), RECORDS), "all ends")
 
 
+def test_all_brokers_are_away_and_come_back__two_lines_say_so(
+    three_brokers: ThreeBrokers, log: KafkaLog, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.topics(Topics((topic,)))
+    with ThreadPoolExecutor(1) as threads, three_brokers.killed(1, 2, 3):
+        answer = threads.submit(log.topics, Topics((topic,)))
+        eventually(lambda: own_lines(caplog) != [], "the first line")
+    assert answer.result().keys() == {topic}
+    begins, ends = own_lines(caplog)
+    assert begins.endswith("; asked again for up to 120 s")
+    assert re.fullmatch(r"Kafka answers again, after \d+ s", ends)
+
+
+def test_fewer_copies_than_a_write_needs__readers_go_on__producers_and_no_others_wait(
+    three_brokers: ThreeBrokers, log: KafkaLog
+) -> None:
+    """`min.insync.replicas` is 3. The topic of Kafka's own groups needs fewer, so the mirror is written."""
+    tp = TopicPartition(three_brokers.topic(1, insync=3), 0)
+    three_brokers.kafka.produce(tp.topic, [Record(b"v", b"k")] * RECORDS)
+    log.topics(Topics((tp.topic,)))
+    with three_brokers.killed(3):
+        eventually(lambda: _in_sync(three_brokers, tp) == {1, 2}, "a copy less")
+        with three_brokers.producer(retries=0) as producer, pytest.raises(KafkaError, match="NotEnoughReplicas"):
+            producer.send(tp.topic, b"refused").get(30)
+        assert log.bounds_now([tp])[tp].end == RECORDS
+        assert fetched(three_brokers, tp, 0) == RECORDS
+        eventually(partial(_committed, log, "mirror", tp, 3), "the mirror is written")
+        with three_brokers.producer(acks=1, enable_idempotence=False) as producer:
+            assert producer.send(tp.topic, b"not safe").get(30).offset == RECORDS
+        assert log.bounds_now([tp])[tp].end == RECORDS, "nobody reads what may be lost"
+    eventually(lambda: log.bounds_now([tp])[tp].end == RECORDS + 1, "the last record is readable")
+
+
 @pytest.mark.parametrize("away", [ThreeBrokers.killed, ThreeBrokers.frozen])
 def test_the_coordinator_of_a_group_is_away__its_mirror_costs_a_look_little(
     three_brokers: ThreeBrokers, log: KafkaLog, topic: str, away: Callable[..., AbstractContextManager[None]]
@@ -256,6 +292,14 @@ def test_no_call_waits_for_10_s_without_a_line__and_none_without_an_end(
 def _named(name: str, ask: Callable[[str], None]) -> None:
     threading.current_thread().name = name
     ask(name)
+
+
+def _in_sync(three: ThreeBrokers, tp: TopicPartition) -> set[int]:
+    """The copies in sync; nothing if the dead broker was asked."""
+    with closing(KafkaAdminClient(bootstrap_servers=three.brokers.bootstrap)) as admin, suppress(KafkaError):
+        (found,) = admin.describe_topics([tp.topic])[0]["partitions"]
+        return set(found["isr_nodes"])
+    return set()
 
 
 def _leader(log: KafkaLog, tp: TopicPartition) -> int:

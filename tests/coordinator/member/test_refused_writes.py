@@ -115,6 +115,12 @@ CALLS: dict[str, Callable[[Service, StreamOffset], object]] = {
 }
 """The calls of Spark."""
 
+ONLY_READ = {"first_positions", "set_targets"}
+"""Those that have nothing to write in a group that has its positions."""
+
+BY_A_DELETION = "tasks", "memory is full"
+"""Redis refuses no write of a script whose first write frees memory."""
+
 OF_THREADS = {"heartbeat", "leave", "end_task", "agreed_ends", "no_task_connects", "receive"}
 """Of the heartbeat thread, of tasks, and the end: they send once, or only what may be lost."""
 
@@ -148,6 +154,44 @@ def test_no_call_waits_for_10_s_of_a_gone_redis_without_a_line__and_none_without
     lines = [r.getMessage() for r in caplog.records if "has waited for" in r.getMessage()]
     assert 1 <= len(lines) <= 3
     assert int(re.findall(r"waited for (\d+) s", lines[0])[0]) < 10
+
+
+REPLICA = "it is a replica"
+
+
+@pytest.mark.parametrize("refusal", [*WANTS, REPLICA])
+@pytest.mark.parametrize("call", CALLS)
+def test_no_call_waits_for_10_s_of_a_redis_that_refuses_writes_without_a_line__and_none_without_an_end(
+    members: Group,
+    tp: TopicPartition,
+    valkey: OwnValkey,
+    clock: CuredClock,
+    call: str,
+    refusal: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A call that has nothing to write is answered."""
+    service = member(members, tp)
+    end = started(service, members)
+    members.kafka.produce(tp.topic, keyed(3))
+    planned = service.next_offset(end, UNLIMITED) or end
+    if refusal == REPLICA:
+        valkey.follow_nobody()
+    else:
+        valkey.configure(**WANTS[refusal][0])
+    began = clock.now_ms()
+    try:
+        CALLS[call](service, planned)
+    except RedisNotReadyError as error:
+        assert re.search(rf"{refusal}.*longer than redisMaxOutage \(20000 ms\)", error.what)
+        assert clock.now_ms() - began < MAX_OUTAGE_MS + 5_000
+        lines = [r.getMessage() for r in caplog.records if "has waited for" in r.getMessage()]
+        assert 1 <= len(lines) <= 3
+        assert all(refusal in line for line in lines)
+        assert int(re.findall(r"waited for (\d+) s", lines[0])[0]) < 10
+    else:
+        assert call in ONLY_READ or (call, refusal) == BY_A_DELETION
+        assert clock.now_ms() - began < 1_000
 
 
 def test_it_goes_on_at_the_next_try_after_the_cure(

@@ -42,13 +42,13 @@ ONE = {"min.insync.replicas": "1"}
 class Sink:
     """Notes when each record arrived."""
 
-    arrived: list[tuple[TopicPartition, int, float]] = field(default_factory=list)  # with its offset
+    arrived: list[tuple[TopicPartition, int, float, bytes]] = field(default_factory=list)  # offset, time and key
 
     def take(self, batch: DataFrame, _: int) -> None:
         """See `foreachBatch`."""
-        rows = batch.select("topic", "partition", "offset").collect()
+        rows = batch.select("topic", "partition", "offset", "key").collect()
         now = time.monotonic()
-        self.arrived += [(TopicPartition(row.topic, row.partition), row.offset, now) for row in rows]
+        self.arrived += [(TopicPartition(row.topic, row.partition), row.offset, now, bytes(row.key)) for row in rows]
 
     @property
     def partitions(self) -> set[TopicPartition]:
@@ -58,20 +58,28 @@ class Sink:
     def gaps(self, start: float, end: float) -> dict[TopicPartition, float]:
         """The longest time without a record of each partition, between these times."""
         times = {tp: [start, end] for tp in self.partitions}
-        for tp, _, at in self.arrived:
+        for tp, _, at, _ in self.arrived:
             if start < at < end:
                 times[tp].append(at)
         return {tp: max(later - at for at, later in pairwise(sorted(of))) for tp, of in times.items()}
 
     @property
     def wrong(self) -> str:
-        """How many records are missing between others of their partition, and how many came twice."""
-        offsets: dict[TopicPartition, list[int]] = {tp: [] for tp in self.partitions}
-        for tp, offset, _ in self.arrived:
-            offsets[tp].append(offset)
-        lost = sum(len(set(range(min(of), max(of) + 1)) - set(of)) for of in offsets.values())
-        twice = sum(len(of) - len(set(of)) for of in offsets.values())
-        return f"{lost} lost, {twice} twice"
+        """How many records are missing in their partition, came twice, or came after a later one of their key.
+
+        Of a record that came twice, the first time counts.
+        """
+        offsets: dict[TopicPartition, set[int]] = {tp: set() for tp in self.partitions}
+        latest, twice, late = dict[tuple[TopicPartition, bytes], int](), 0, 0
+        for tp, offset, _, key in self.arrived:
+            if offset in offsets[tp]:
+                twice += 1
+                continue
+            offsets[tp].add(offset)
+            late += offset < latest.get((tp, key), 0)
+            latest[tp, key] = max(offset, latest.get((tp, key), 0))
+        lost = sum(len(set(range(min(of), max(of) + 1)) - of) for of in offsets.values())
+        return f"{lost} lost, {twice} twice, {late} out of order"
 
 
 @contextmanager
@@ -86,7 +94,10 @@ def _plainly_read(bootstrap: str, partitions: Mapping[str, int], sink: Sink) -> 
         while not ended.is_set():
             found = [m for m in consumer.consume(500, 0.05) if m.error() is None]
             now = time.monotonic()
-            sink.arrived += [(TopicPartition(str(m.topic()), m.partition() or 0), m.offset() or 0, now) for m in found]
+            sink.arrived += [
+                (TopicPartition(str(m.topic()), m.partition() or 0), m.offset() or 0, now, m.key() or b"")
+                for m in found
+            ]
 
     thread = threading.Thread(target=read, name="plain", daemon=True)
     thread.start()
@@ -190,7 +201,7 @@ def _drained(sinks: Mapping[str, Sink], queries: Mapping[str, StreamingQuery]) -
     """Wait until both have all records, unless one has ended."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and all(query.isActive for query in queries.values()):
-        ours, theirs = ({(tp, offset) for tp, offset, _ in sink.arrived} for sink in sinks.values())
+        ours, theirs = ({(tp, offset) for tp, offset, *_ in sink.arrived} for sink in sinks.values())
         if ours == theirs:
             return
         time.sleep(1)
