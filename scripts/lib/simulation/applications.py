@@ -105,7 +105,9 @@ class Applications:
         checkpoint.needs = None
         checkpoint.pinned = self.world.pins.drawn(checkpoint.pinned, self._named(), quiet=self.quiet)
         if self.world.waits:
-            wishes = replace(wishes, interval_ms=30_000)
+            # Without the reports of all tasks, the clock of a batch runs until the next trigger (rule: batch-clock).
+            unreached = 0.0 if self.world.peaceful else wishes.unreached
+            wishes = replace(wishes, interval_ms=30_000, unreached=unreached)
         checkpoint.assigned = self.world.pins.assigns(quiet=self.quiet) and not self.world.joined
         self.world.server.seen["assigned"] += checkpoint.assigned
         standby = self.world.standbys.drawn(ends_by_itself=wishes.available_now)

@@ -48,7 +48,7 @@ def draw(world: World, apps: Applications, mixture: Mixture) -> None:
 def mixture(random: Random, *, peaceful: bool) -> Mixture:
     """The frequency of each fault in one schedule. Some never come, some very often, so that rare faults also meet."""
     if peaceful:
-        return {_start: 26, _produce: 20, _resplit: 10, _policy: 6, _slow_key: 4, _short_outage: 6}
+        return {_start: 26, _produce: 20, _resplit: 10, _policy: 6, _slow_key: 4, _short_outage: 6, _restart_redis: 3}
     return {fault: weight * random.choice((0, 1, 1, 1, 6)) for fault, weight in FAULTS.items()} | {_start: 26}
 
 
@@ -491,7 +491,8 @@ def _empty_redis(world: World, apps: Applications) -> None:
         verb == "create_positions" for verb, _, _ in world.server.ghosts
     )
     if world.invariants.mirrored_everywhere and not creating:
-        world.trace("REDIS EMPTIED")
+        world.trace(f"REDIS EMPTIED{', and its mirror is denied' * (world.kafka.mirror == 'denied')}")
+        world.server.seen["lost while denied"] += world.kafka.mirror == "denied"
         world.server.empty()
         world.invariants.check()
 

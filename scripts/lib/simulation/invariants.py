@@ -200,9 +200,10 @@ class Invariants:
 
     @property
     def mirrored_everywhere(self) -> bool:
-        """Whether the mirror proves a position of every partition, so that Redis may be lost."""
-        if self._kafka.mirror == "denied":
-            return False
+        """Whether the mirror proves a position of every partition, so that Redis may be lost.
+
+        If the mirror is denied, only running queries prove positions, together; else they end, until it is granted.
+        """
         offsets = since_reset(of_founding(self._kafka.group_offsets, self.founding), self.reset)
         current = mirrored(offsets, self._kafka.described())
         return is_mirror(offsets) and offsets.keys() == current.keys() == self._kafka.logs.keys()

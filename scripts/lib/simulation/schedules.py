@@ -47,6 +47,7 @@ REACHED = frozenset(
     | {"without order", "handed out again"}
     | {"with joined topics", "joined", "with thousands of offsets"}
     | {"late write of the mirror", "copy_checkpoint", "fenced by a copy"}
+    | {"with long triggers", "watched for repeats", "lost while denied"}
     | {"with cuts", "cut_log", "topic_again", "cut accepted"}
     | {"with different subscribers", "placed again"}
     | {"with sessions that differ", "recovered beside others", "a recovery waited"}

@@ -166,7 +166,7 @@ class World:
         may = not (self.pins or self.without_order) and len(self.kafka.topics) == 1
         self.standbys = Standbys(seed, self.server.seen, possible=may)
         drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
-        drawn |= {"different subscribers": self.kafka.apart, "cuts": self.cuts}
+        drawn |= {"different subscribers": self.kafka.apart, "cuts": self.cuts, "long triggers": self.waits}
         plain = may and not (self.wide or self.cuts or self.standbys or self.standbys.drains or self.filters)
         self.redundant = plain and Random(f"{seed} sets").random() < 0.35  # noqa: S311 - it must replay
         self.retires = self.retires and not (self.kafka.apart or self.redundant)
@@ -307,5 +307,7 @@ class World:
         """
         excuses = ("crash", "deletions", "late heartbeat", "RedisUnavailableError")
         lost = any(self.server.seen[what] for what in excuses)
-        if self.peaceful and self.sink.repeated and not lost:
+        watched = self.peaceful and not lost
+        self.server.seen["watched for repeats"] += watched
+        if watched and self.sink.repeated:
             raise Violation(f"REPEAT: {self.sink.repeated} was completed twice, and no driver crashed, stopped or hung")
