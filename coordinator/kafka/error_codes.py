@@ -2,8 +2,8 @@
 
 The class of a row decides what we do. `KafkaUnavailableError`: ask again, for as long as the caller is patient.
 `UnknownTopicError`: ask again a few times, because a new topic may not have reached that broker. Any other class: the
-call ends with that error. `anew` decides what differs at the next try: a new connection, by the next bootstrap server,
-which may be the same one. Without it the same connection asks who leads or coordinates now, and may meet another broker.
+call ends with that error. `anew` decides what differs at the next try: a new connection, by a bootstrap server
+that may be the same one. Without it the same connection asks who leads or coordinates now, and may meet another broker.
 """
 
 from dataclasses import dataclass
