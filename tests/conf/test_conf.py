@@ -123,9 +123,9 @@ def test_queries_and_the_command_line_work_under_the_acl(
 
     def ran(user: AclUser, *words: str) -> str:
         verb, *more = words
-        name = (group,) if verb != "groups" else ()
+        name = (group,) if verb != "list" else ()
         place = ("--bootstrap-server", kafka.bootstrap) if verb in ON_KAFKA else ()
-        given = (verb, *name, *more) if verb != "groups" else (verb, *more)
+        given = (verb, *name, *more)
         code, out, err = run(*given, "--redis", user.url(own.address), *place)
         assert code == 0, err
         return out

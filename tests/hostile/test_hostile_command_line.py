@@ -111,7 +111,7 @@ def check_line(err: str, name: str, what: str, remedy: str) -> None:
     cause, _, to_do = err.partition(" Remedy: ")
     assert what in cause, err
     assert remedy in to_do, err
-    assert not re.search(r"redis\.url|kafka\.bootstrap|kafka\.s|Traceback", err), err
+    assert not re.search(r"redisUrl|redis\.url|kafka\.bootstrap|kafka\.s|Traceback", err), err
     assert err[:-1].isprintable(), err
 
 
