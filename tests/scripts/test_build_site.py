@@ -1,6 +1,5 @@
 """The documentation as a site: strict, complete, and searched in a real Chromium. Nothing comes from another host."""
 
-import logging
 import re
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
 import pytest
-from mkdocs.exceptions import Abort
 from playwright.sync_api import Browser
 
 import build_site
@@ -85,11 +83,23 @@ def test_the_python_page_has_every_public_class_and_function(site: str, built: P
         assert re.search(rf'<h[23] id="{name.lower()}"', text), name
 
 
-def test_a_link_to_nowhere_ends_the_build(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+MAKE = """
+import logging, sys
+from pathlib import Path
+import build_site
+logging.basicConfig()
+build_site.make(*map(Path, sys.argv[1:]))
+"""
+
+
+def test_a_link_to_nowhere_ends_the_build(tmp_path: Path) -> None:
+    """In a process of its own: the threads of the browser's client disturb Python's parser (CPython issue 106905)."""
     pages = tmp_path / "pages"
     build_site.stage(pages)
     with (pages / "docs" / "growth.md").open("a", encoding="utf-8") as page:
         page.write("[gone](guarantees.md#no-such-place)\n")
-    with caplog.at_level(logging.WARNING), pytest.raises(Abort):
-        build_site.make(pages, tmp_path / "site")
-    assert "'guarantees.md#no-such-place'" in caplog.text
+    command = [sys.executable, "-c", MAKE, str(pages), str(tmp_path / "site")]
+    made = subprocess.run(command, cwd=ROOT / "scripts" / "lib", capture_output=True, text=True, check=False)
+    assert made.returncode == 1
+    assert "'guarantees.md#no-such-place'" in made.stderr
+    assert "Abort: Aborted with 1 warnings in strict mode!" in made.stderr
