@@ -1,6 +1,9 @@
-"""The names that a user's program may import. All other modules are private: each release may change them.
+"""The names that a user's program may import.
 
     from spark_coop_source import OnError, map_records
+
+`spark_coop_source.testing` and `spark_coop_source.offset_commits` are public too. All other modules are private: each
+release may change them.
 
 Tasks and the command line import this package too, and need none of these names. So each is loaded at its first use.
 """
@@ -17,10 +20,7 @@ if TYPE_CHECKING:
     from coordinator.assignment.assignors.assignor import Subscriber as Subscriber
     from coordinator.assignment.assignors.grouped import Grouped as Grouped
     from coordinator.assignment.ownership_listener import OwnershipListener as OwnershipListener
-    from coordinator.commits.acknowledger import Acknowledger as Acknowledger
-    from coordinator.commits.commit_api import CommitApi as CommitApi
     from coordinator.commits.group_commits import GroupCommits as GroupCommits
-    from coordinator.commits.ordered_commits import OrderedCommits as OrderedCommits
     from coordinator.values.ranges import HashRange as HashRange
     from coordinator.values.ranges import OffsetRange as OffsetRange
     from coordinator.values.subscription import TopicPartition as TopicPartition
@@ -38,10 +38,8 @@ if TYPE_CHECKING:
     from spark_coop_source.source import CoopKafkaDataSource as CoopKafkaDataSource
 
 _PLACES = {
-    "Acknowledger": "coordinator.commits.acknowledger:Acknowledger",
     "Assignment": "coordinator.assignment.assignors.assignor:Assignment",
     "Assignor": "coordinator.assignment.assignors.assignor:Assignor",
-    "CommitApi": "coordinator.commits.commit_api:CommitApi",
     "CoopKafkaDataSource": "spark_coop_source.source:CoopKafkaDataSource",
     "FailedRecord": "spark_coop_source.function.on_error:FailedRecord",
     "GroupCommits": "coordinator.commits.group_commits:GroupCommits",
@@ -49,7 +47,6 @@ _PLACES = {
     "HashRange": "coordinator.values.ranges:HashRange",
     "OffsetRange": "coordinator.values.ranges:OffsetRange",
     "OnError": "spark_coop_source.function.on_error:OnError",
-    "OrderedCommits": "coordinator.commits.ordered_commits:OrderedCommits",
     "OwnershipListener": "coordinator.assignment.ownership_listener:OwnershipListener",
     "ProgressListener": "spark_coop_source.metrics.listener:ProgressListener",
     "ProgressMetrics": "spark_coop_source.metrics.prometheus:ProgressMetrics",

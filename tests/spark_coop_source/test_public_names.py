@@ -71,13 +71,18 @@ def test_spark_finds_the_same_source() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_import_public_names_only(page: Path) -> None:
-    assert {*IMPORT.findall(page.read_text())} <= {"spark_coop_source", "spark_coop_source.testing"}
+    assert {*IMPORT.findall(page.read_text())} <= {
+        "spark_coop_source",
+        "spark_coop_source.testing",
+        "spark_coop_source.offset_commits",
+    }
 
 
 TYPED = """
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from spark_coop_source import CommitApi, KeyRecords, OffsetRange, OnError, TopicPartition, errors, map_batches, map_keys
+from spark_coop_source import KeyRecords, OffsetRange, OnError, TopicPartition, errors, map_batches, map_keys
+from spark_coop_source.offset_commits import CommitApi
 
 
 def enrich(key: bytes | None, records: KeyRecords) -> pa.RecordBatch | None:

@@ -46,9 +46,8 @@ Java's names, with the prefix `kafka.`.
 _OTHER_NAMES = """
 ## Other names of the same options
 
-Kafka's names, and those of the KIPs that coop-kafka implements. `accept.individual.commit`, `accept.range.fetch` and
-`reserve.message.value.range.fetch` are no options of a query, but [policies](policies.md) of a group, a topic or the
-cluster.
+Kafka's names, and those of the KIPs that coop-kafka implements. `accept.individual.commit` and `accept.range.fetch` are
+not options of a query, but [policies](policies.md) of a group, a topic or the cluster.
 
 """
 

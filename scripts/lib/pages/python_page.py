@@ -6,8 +6,9 @@ import spark_coop_source
 
 _HEAD = """# Python API
 
-The names that a program may import from `spark_coop_source`. All other modules are private: each release may change
-them. [Errors](reference.md#errors) are the classes of `spark_coop_source.errors`.
+The names that a program may import from `spark_coop_source`. `spark_coop_source.testing` and
+`spark_coop_source.offset_commits` are public too. All other modules are private: each release may change them.
+[Errors](reference.md#errors) are the classes of `spark_coop_source.errors`.
 """
 _NAME = """
 ## {name}
