@@ -33,6 +33,8 @@ from spark_coop_source.functions import map_keys, map_records
 from spark_coop_source.options.declarations import OPTION_OF
 from spark_coop_source.task.ending import TaskEnds
 
+__all__ = ["FailedAttempt", "Outcome", "run_keys", "run_records"]
+
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:

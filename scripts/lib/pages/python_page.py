@@ -3,6 +3,7 @@
 from inspect import isclass, isfunction
 
 import spark_coop_source
+from spark_coop_source import offset_commits, testing
 
 _HEAD = """# Python API
 
@@ -19,7 +20,9 @@ _NAME = """
 
 def markdown() -> str:
     """The whole page."""
-    return _HEAD + "".join(_part(name, getattr(spark_coop_source, name)) for name in dir(spark_coop_source))
+    names = {name: getattr(spark_coop_source, name) for name in dir(spark_coop_source)}
+    names |= {name: getattr(module, name) for module in (testing, offset_commits) for name in module.__all__}
+    return _HEAD + "".join(_part(name, value) for name, value in names.items())
 
 
 def _part(name: str, value: object) -> str:
