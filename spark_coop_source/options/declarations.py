@@ -43,7 +43,7 @@ ENDING = ("ending_timestamp", "ending_by_timestamp", "ending_offsets")
 """The fields of start and end by rank, as in Spark's source: one time, a time for each partition, offsets."""
 SUBSCRIPTION = ("subscribe", "subscribe_pattern", "assign")
 SLOTS_MAX = 1_024
-_HEARTBEAT = Duration(1_800_000, 100)
+_HEARTBEAT = Duration(600_000, 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import pytest
 from broker_jars import ROOT
 
 RECORD = (ROOT / "docs" / "benchmarks.md").read_text()
-CASE, FIGURE = re.compile(r"\bP\d+[a-z]?\b"), re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w]|\.\d)")
+CASE, FIGURE = re.compile(r"\bP\d+[a-z]?\b"), re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?![\w]|[.,]\d)")
 GIVEN = {"README.md": {"200", "50"}, "docs/comparison.md": {"40", "1,000"}}
 """Figures that are arithmetic or describe the test, and no measurement."""
 

@@ -218,7 +218,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "a group, the member that finds the loss decides."),
         "fetch_retries": Meaning(_BOTH, "How often the driver retries a request to Kafka."),
         "fetch_retry_interval_ms": Meaning(_BOTH, "The pause between two such requests."),
-        "poll_timeout_ms": Meaning(_BOTH, "How long a task waits for records that are in the log, in milliseconds."),
+        "poll_timeout_ms": Meaning(_BOTH, "How long a task waits for records that are in the log."),
         "most_unfiltered": Meaning(_BOTH,
             "The most bytes that a task holds fetched and not yet filtered: the answer in work, the next answer, and "
             "the decoded part of the first. An answer of Kafka has at most a quarter of this, even if "

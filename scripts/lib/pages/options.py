@@ -14,17 +14,18 @@ _HEAD = """# Options
 
 <!-- Made by scripts/reference-pages from the option tables of the code. Do not edit. -->
 
-A stream needs four options. Most jobs set no more than one or two of the others in this table:
+A stream needs four options, or two [without a group](getting-started.md#without-a-group). Most jobs set no more than one
+or two of the others in this table:
 
 | option | set it when |
 |---|---|
 | `kafka.bootstrap.servers`, `subscribe`, `group` | always |
-| `redisUrl` | always, unless the driver's environment has it as `COOP_REDIS` |
+| `redisUrl` | always with `group`, unless the driver's environment has it as `COOP_REDIS` |
 | `startingOffsets` | a new group shall not begin at the end of the log: `earliest` |
 | `slots` | the driver runs on another machine than the executors: the cores of all executors together |
 | `maxOffsetsPerTrigger` | the sink needs small batches |
 | `maxLaneLead` | the query has a watermark: at most its delay |
-| `sessionTimeout` | another application shall take over sooner than 45 s after a driver died |
+| `sessionTimeout` | another application shall take over sooner than 45 s after a host or a container died |
 
 Options of Spark's own Kafka source have Spark's names. Case, dots and underscores do not matter: `batchTimeBudget`,
 `batch.time.budget` and `.options(batch_time_budget="10s")` are the same option. Names that begin with `kafka.` keep
