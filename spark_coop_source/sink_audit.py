@@ -25,6 +25,7 @@ from coordinator.tools.audit.columns import UNKNOWN, SinkColumns
 from coordinator.tools.audit.report import Audit
 from coordinator.tools.audit.sink_rows import Names, SinkPart, columns_of, numbers_of
 from coordinator.tools.operations.reset_plan import chosen
+from coordinator.values.options import key_of
 from spark_coop_source.key_columns import key_columns
 from spark_coop_source.options.kafka_options import PREFIX, kafka_arguments
 
@@ -69,14 +70,15 @@ def audit(
         SinkError: the sink lacks a column, or a column holds other values than whole numbers.
         StoreError, LogError: Redis or Kafka refuse or do not answer.
     """
+    texts = {key_of(name): text for name, text in options.items()}
     for name in ("group", "redisUrl", f"{PREFIX}bootstrap.servers"):
-        if not options.get(name):
+        if not texts.get(key_of(name)):
             raise MissingOptionError(f"the option {name} of the audit is missing", f"pass the {name} of the query")
-    settings = {name: text for name, text in options.items() if name.startswith(PREFIX)}
+    settings = {name: text for name, text in texts.items() if name.startswith(PREFIX)}
     arguments = {"isolation_level": "read_committed", **kafka_arguments(settings)}
     wanted = AuditRequest(chosen([topic]), from_offset, dead_letters)
-    with closing(RedisClient(options["redisUrl"])) as client:
-        positions = positions_of(client, options["group"])
+    with closing(RedisClient(texts[key_of("redisUrl")])) as client:
+        positions = positions_of(client, texts["group"])
     with closing(KafkaLog(arguments, retries=_RETRIES, retry_interval_ms=_RETRY_INTERVAL_MS)) as log:
         read = _FrameSink(sink, _names(columns or {}), (*(columns or {}).values(), *order), tuple(order))
         return audited(positions, "a DataFrame", read, Kafka(arguments, log, key_columns), wanted)

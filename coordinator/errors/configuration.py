@@ -59,11 +59,11 @@ class CheckpointMismatchError(ConfigurationError):
 
 
 class FilterChangedError(ConfigurationError):
-    """An unfinished batch of the checkpoint was planned with other filter.* options: its replay would differ."""
+    """An unfinished batch of the checkpoint was planned with other filter options: its replay would differ."""
 
     name = "FILTER_CHANGED"
     usual_remedy = (
-        "stop the other members of the group; run the query once more with the earlier filter.* options and "
+        "stop the other members of the group; run the query once more with the earlier filter options and "
         "trigger(availableNow=True), which ends without an unfinished batch; then change them in all members; or start "
         "with a new checkpointLocation and a new output"
     )

@@ -51,11 +51,11 @@ class GroupBusyError(GroupError):
 
 
 class FilterMismatchError(GroupError):
-    """A live member of the group has other filter.* options, so the group would drop records that this query wants."""
+    """A live member of the group has other filter options, so the group would drop records that this query wants."""
 
     name = "FILTER_MISMATCH"
     usual_remedy = (
-        "stop the members that have the other filter, then start this query; or set the filter.* options of those "
+        "stop the members that have the other filter, then start this query; or set the filter options of those "
         "members; or use a group of its own for each filter"
     )
 

@@ -7,7 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from coordinator.errors import CommitWithoutOrderError, StateFormatError, UnknownGroupError
+from coordinator.errors import (
+    CommitWithoutOrderError,
+    StateFormatError,
+    TopicRangeFetchNotAllowedError,
+    UnknownGroupError,
+)
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
@@ -145,7 +150,7 @@ class CommitVerbs:
     def member(self, member: str) -> tuple[Caller, Mapping[str, str]]:
         """A member and its fields, as of its last join. Raises `UnknownGroupError` if there is none.
 
-        Raises `CommitWithoutOrderError` in a group without order.
+        Raises `CommitWithoutOrderError` in a group without order, and 89 in one in partition order.
         """
         k = self._calls.keys
         meta, fields = self._calls.hashes((k.meta, k.member(member)))
@@ -158,7 +163,7 @@ class CommitVerbs:
         return Caller(member, fields["incarnation"], meta["nonce"], "0"), fields
 
     def check_ordering(self) -> None:
-        """Raise `CommitWithoutOrderError` in a group without order.
+        """Raise `CommitWithoutOrderError` in a group without order, and 89 in one in partition order.
 
         A caller of before the change needs it: the change made a new nonce, so each of its calls gets REJOIN.
         """
@@ -168,6 +173,12 @@ class CommitVerbs:
         if meta.get("ordering") == "none":
             raise CommitWithoutOrderError(
                 f"group {self.group!r} has ordering=none, and its members own no key ranges; nothing was committed"
+            )
+        if meta.get("ordering") == "partition":
+            raise TopicRangeFetchNotAllowedError(
+                f"group {self.group!r} has ordering=partition: it reads each partition in the log's order, and commits "
+                "no part of a batch; nothing was committed",
+                "let each batch commit its records, or stop all queries of the group and start them with ordering=key",
             )
 
     @sound

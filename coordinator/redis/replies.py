@@ -92,7 +92,7 @@ class Joining:
     targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # targets of its AvailableNow
     pinned: Ranges = field(default_factory=dict)  # the ranges that a pinned member names
     filter: str = ""  # the text of its record filter (rule: one-filter)
-    ordering: str = "key"  # of the group: key or none
+    ordering: str = "key"  # of the group: key, partition or none
     next_nonce: str = "0"  # of a group that changes its ordering with this join
     role: str = ""  # of a member that wants to be a standby: standby, or working once it has taken over
     joined_at: str = ""  # of the first join of this life, ms of Redis TIME; empty if it never joined

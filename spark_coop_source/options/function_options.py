@@ -15,7 +15,7 @@ def check(options: SourceOptions, *, streaming: bool | None) -> None:
     if function is not None and options.push_filters:
         raise ConflictingOptionsError(
             "the options pushFilters and function are both set, but Spark's filters are on the function's columns",
-            "remove pushFilters, and use the filter.* options for the records that the function gets",
+            "remove pushFilters, and use the filter options for the records that the function gets",
         )
     for field in ("function_on_error", "timeout_ms", "concurrency"):
         if field in options.given and options.takes == "batches" and getattr(options, field) != 1:

@@ -20,7 +20,7 @@ from spark_coop_source.options.cores import cores
 from spark_coop_source.options.declarations import OPTION_OF, SLOTS_MAX, SUBSCRIPTION, SourceOptions
 from spark_coop_source.options.kafka_options import kafka_arguments
 from spark_coop_source.options.names import by_key
-from spark_coop_source.options.notices import notices
+from spark_coop_source.options.notices import OF_GROUPS, notices
 
 REDIS_VARIABLE = "COOP_REDIS"
 """The environment variable with the Redis of the command `coop-kafka`, and of queries that set none."""
@@ -57,8 +57,17 @@ def _parsed(texts: Mapping[str, str], streaming: bool | None) -> SourceOptions:
     """Each option by itself."""
     given = frozenset(field for field, option in OPTION_OF.items() if option.names_in(texts))
     without_effect = offset_options.without_effect(given, streaming=streaming)
+    without_effect |= _of_no_group(given, texts, streaming)
     values = {field: OPTION_OF[field].value_in(texts) for field in given - without_effect}
     return SourceOptions(kafka=kafka_arguments(texts), given=given, **values)
+
+
+def _of_no_group(given: frozenset[str], texts: Mapping[str, str], streaming: bool | None) -> set[str]:
+    """Options by Kafka's names, where no group reads them: jobs share Kafka's settings with other consumers."""
+    if streaming and "group" in given:
+        return set()
+    names = {field: OPTION_OF[field].names_in(texts) for field in given & (OF_GROUPS | {"group"})}
+    return {field for field, spelled in names.items() if all(name.startswith("kafka.") for name in spelled)}
 
 
 def _completed(parsed: SourceOptions, texts: Mapping[str, str], streaming: bool | None) -> SourceOptions:

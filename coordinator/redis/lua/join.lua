@@ -122,13 +122,8 @@ if pins ~= '' then
   redis.call('HINCRBY', META, 'generation', 1)
 end
 if reordered then
-  redis.call('HSET', META, 'ordering', A.ordering)
-  local void = ''
-  if ordering == 'none' or A.ordering == 'none' then  -- slices of offsets and ranges of hashes do not mean the same
-    redis.call('HSET', META, 'nonce', A.next_nonce, 'epochs', '0')
-    void = '; every lane epoch is void'
-  end
-  event(K.events, 'ordering', 'ordering is ' .. A.ordering .. ' from now on' .. void)
+  redis.call('HSET', META, 'ordering', A.ordering, 'nonce', A.next_nonce, 'epochs', '0')
+  event(K.events, 'ordering', 'ordering is ' .. A.ordering .. ' from now on; every lane epoch is void')
 end
 remember_times(not recovering() and is_alone())
 if A.joined_nonce ~= '' then hear(call.member) end

@@ -9,7 +9,10 @@ if bad then return bad end
 check_kinds(true)
 redis.call('DEL', META, K.leases)
 for _, key in ipairs(K.others) do redis.call('DEL', key) end
-for i, flat in ipairs(A.hashes) do fill(K.copied[i], flat) end
+for i, flat in ipairs(A.hashes) do
+  redis.call('DEL', K.copied[i])  -- another restore may have come since the keys were listed
+  fill(K.copied[i], flat)
+end
 redis.call('HSET', META, 'run_id', COPIED)
 event(K.events, 'restore', A.why)
 for _, key in ipairs(K.copied) do redis.call('PEXPIRE', key, A.kept_ms) end

@@ -126,7 +126,7 @@ class _Auditor:
         parked = [HashRange(r.key_hash, r.key_hash) for r in failing if r.parked]
         parked += [s.hashes for s in self.positions.strikes if s.tp == tp and s.parked]
         deferred = [HashRange(r.key_hash, r.key_hash) for r in failing if not r.parked]
-        ordered = self.positions.state.meta.get("ordering", "key") == "key"
+        ordered = self.positions.state.meta.get("ordering", "key") != "none"
         return Expectation(tp, self.start, until, of, tuple(parked), tuple(deferred), ordered)
 
 

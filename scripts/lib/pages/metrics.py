@@ -44,7 +44,7 @@ PROGRESS = (
     Metric(
         "filteredRecords",
         "count",
-        "Approximate number of records that `filter.*` dropped since the query started. Only with a filter. The query "
+        "Approximate number of records that a filter dropped since the query started. Only with a filter. The query "
         "adds a batch when it plans the next one. It counts refetched records again, and ignores late task reports.",
     ),
     Metric("deferredKeys", "count", "Keys of the group that wait for another attempt. Only with `on_error`."),

@@ -14,8 +14,8 @@ _HEAD = """# Options
 
 <!-- Made by scripts/reference-pages from the option tables of the code. Do not edit. -->
 
-A stream needs four options, or two [without a group](getting-started.md#without-a-group). Most jobs set no more than one
-or two of the others in this table:
+A stream needs four options, or two [without a group](getting-started.md#without-a-group). Most jobs set one or two of
+the others in this table:
 
 | option | set it when |
 |---|---|

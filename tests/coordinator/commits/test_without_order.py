@@ -12,7 +12,7 @@ from coordinator.commits.acknowledger import Acknowledger
 from coordinator.commits.commit_api import CommitApi
 from coordinator.commits.group_commits import GroupCommits
 from coordinator.commits.ordered_commits import OrderedCommits
-from coordinator.errors import CommitWithoutOrderError, FencedMemberError
+from coordinator.errors import CommitWithoutOrderError, FencedMemberError, TopicRangeFetchNotAllowedError
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.commits import CommittedOffsets, CommittedRange
 from coordinator.redis.replies import Caller, Joining
@@ -84,14 +84,17 @@ CALLS: list[Callable[[CommitApi], object]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("ordering", "error"), [("none", CommitWithoutOrderError), ("partition", TopicRangeFetchNotAllowedError)]
+)
 @pytest.mark.parametrize("call", CALLS, ids=["commit", "commit of an offset", "reserve", "ordered commit", "collected"])
 def test_a_commit_api_of_before_the_change_is_refused_by_name(
-    world: World, call: Callable[[CommitApi], object]
+    world: World, call: Callable[[CommitApi], object], ordering: str, error: type[Exception]
 ) -> None:
     with api(world) as commits:
         call_before = commits.commit(TP, ranges("50-50"))
-        joined(world, "none", "i2", "bb")
-        with pytest.raises(CommitWithoutOrderError):
+        joined(world, ordering, "i2", "bb")
+        with pytest.raises(error):
             call(commits)
     assert call_before.held == 1
     assert (world.positions(), world.ics()) == ({str(WHOLE): "43"}, {str(WHOLE): "50-50"})

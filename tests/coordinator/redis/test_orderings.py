@@ -71,7 +71,7 @@ def test_both_change_at_once_after_the_lease_of_the_last_member(world: World) ->
     assert in_force(world) == ("none", "b")
 
 
-@pytest.mark.parametrize(("ordering", "of_filter"), [("none", "a"), ("key", "b")])
+@pytest.mark.parametrize(("ordering", "of_filter"), [("none", "a"), ("partition", "a"), ("key", "b")])
 def test_a_change_after_all_leases_have_ended_brings_no_other_member_back(
     world: World, ordering: str, of_filter: str
 ) -> None:

@@ -222,6 +222,21 @@ def test_a_former_name_is_refused_with_the_new_one(name: str, remedy: str) -> No
         validate(STREAM | {name: "9"}, streaming=True)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"kafka.session.timeout.ms": "3600000"},
+        {"kafka.session.timeout.ms": "6000", "kafka.heartbeat.interval.ms": "3000"},
+        {"kafka.max.poll.interval.ms": "500"},
+        {"kafka.group.id": ""},
+    ],
+)
+def test_settings_of_kafkas_groups_do_not_stop_a_batch(given: dict[str, str]) -> None:
+    batch = {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
+    assert validate(batch | given, streaming=False)
+    assert validate(batch | given, streaming=None)
+
+
 def test_two_names_of_one_option_may_say_the_same_in_other_words() -> None:
     same = {"sessionTimeout": "6s", "kafka.session.timeout.ms": "6000"}
     assert validate(STREAM | same, streaming=True).session_ms == 6_000
