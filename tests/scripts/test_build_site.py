@@ -93,7 +93,7 @@ build_site.make(*map(Path, sys.argv[1:]))
 
 
 def test_a_link_to_nowhere_ends_the_build(tmp_path: Path) -> None:
-    """In a process of its own: the threads of the browser's client disturb Python's parser (CPython issue 106905)."""
+    """In a process of its own: the threads of the browser's client disturb Python's parser."""
     pages = tmp_path / "pages"
     build_site.stage(pages)
     with (pages / "docs" / "growth.md").open("a", encoding="utf-8") as page:
