@@ -24,17 +24,16 @@ _POLICIES: tuple[Policies, ...] = get_args(Policies)
 _TAKES: tuple[Takes, ...] = get_args(Takes)
 _STATE_LOSSES: tuple[StateLoss, ...] = get_args(StateLoss)
 
-SESSION = Duration(1_800_000, 1_000)
-_LONGEST = Duration(INT, 1_000)
-
 
 @dataclass(frozen=True, kw_only=True)  # without slots: a query's options have more bases
 class MemberOptions:
     """The options of a query that its member obeys. Each is declared here, and nowhere else."""
 
     capacity: int = option_or(1, "capacity", Integer(1, 1_000_000))  # the member's share of the group's work
-    session_ms: int = option("sessionTimeout", SESSION, "45s", also={"kafka.session.timeout.ms": SESSION})
-    longest_ms: int = option("longestBatch", _LONGEST, "5m", also={"kafka.max.poll.interval.ms": _LONGEST})
+    session_ms: int = option(
+        "sessionTimeout", Duration(1_800_000, 1_000), "45s", also={"kafka.session.timeout.ms": None}
+    )
+    longest_ms: int = option("longestBatch", Duration(INT, 1_000), "5m", also={"kafka.max.poll.interval.ms": None})
     batch_budget_ms: int = option("batchTimeBudget", Duration(DAY_MS), "10s")  # of a batch; 0: none
     max_lead_ms: int | None = optional("maxLaneLead", Duration(DAY_MS))  # record time between two lanes; None: any
     retention_ms: int = option(

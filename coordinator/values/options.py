@@ -39,7 +39,7 @@ def key_of(name: str) -> str:
 class Option(Generic[T]):
     """An option: its name, its kind of value, and its default as a user would write it.
 
-    `also` holds its other names, as Kafka and the KIPs spell it, each with its kind of value.
+    `also` holds its other names, as Kafka and the KIPs spell it, each with its kind of value if that is another one.
     """
 
     name: str
@@ -48,12 +48,16 @@ class Option(Generic[T]):
     secret: bool = False  # no message shows its value
     hidden: bool = False  # `repr` of the settings shows no value
     most: int = CHARACTERS
-    also: Mapping[str, OptionKind[T]] = field(default_factory=dict)
+    also: Mapping[str, OptionKind[T] | None] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
         """See `key_of`."""
         return key_of(self.name)
+
+    def kind_of(self, name: str) -> OptionKind[T]:
+        """The kind of value under one of its names."""
+        return self.also.get(name) or self.kind
 
     def names_in(self, keys: Container[str]) -> list[str]:
         """Those of its names that a user set; `keys`: those of all names that the user set."""
@@ -61,7 +65,8 @@ class Option(Generic[T]):
 
     def parse(self, text: str, name: str | None = None) -> T:
         """The value of a text, under one of the option's names; raises `InvalidOptionError`."""
-        name, kind = name or self.name, self.also.get(name or self.name, self.kind)
+        name = name or self.name
+        kind = self.kind_of(name)
         check_length(name, text, kind.limit, self.most)
         try:
             return kind.parse(text)
@@ -92,7 +97,7 @@ class _More(TypedDict, total=False):
     secret: bool
     hidden: bool
     most: int
-    also: Mapping[str, OptionKind[Any]]
+    also: Mapping[str, OptionKind[Any] | None]
 
 
 def option(name: str, kind: OptionKind[T], default: str, **more: Unpack[_More]) -> T:

@@ -13,6 +13,6 @@ class ReadOptions:
     poll_timeout_ms: int = option("kafkaConsumer.pollTimeoutMs", Duration(INT, 1), "120s")
     kafka_max_outage_ms: int = option("kafkaMaxOutage", Duration(DAY_MS), "5m")  # not of slices that may end early
     most_unfiltered: int = option(
-        "fetchMemory", Size(65_536), "100MiB", also={"max.bytes.fetcher.filtering": Size(65_536)}
+        "fetchMemory", Size(65_536), "100MiB", also={"max.bytes.fetcher.filtering": None}
     )  # bytes fetched
     most_uncompressed: int = option("maxBatchUncompressedBytes", Size(65_536), "1GiB")

@@ -43,7 +43,6 @@ ENDING = ("ending_timestamp", "ending_by_timestamp", "ending_offsets")
 """The fields of start and end by rank, as in Spark's source: one time, a time for each partition, offsets."""
 SUBSCRIPTION = ("subscribe", "subscribe_pattern", "assign")
 SLOTS_MAX = 1_024
-_HEARTBEAT = Duration(600_000, 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +79,7 @@ class SourceOptions(MemberOptions, ReadOptions):
     max_records_per_partition: int | None = optional("maxRecordsPerPartition", Integer(1, LONG))
 
     group: str | None = optional(
-        "group", GroupName(), also={"kafka.group.id": GroupName()}
+        "group", GroupName(), also={"kafka.group.id": None}
     )  # None: a standalone stream or a batch
     redis_url: str | None = optional("redisUrl", RedisUrl(), secret=True, most=10_000)
     slots: int = option_or(1, "slots", Integer(1, SLOTS_MAX))
@@ -97,13 +96,13 @@ class SourceOptions(MemberOptions, ReadOptions):
     lanes: int | None = optional("lanes", Integer(1, 4_096))
 
     heartbeat_ms: int = option_or(
-        3_000, "heartbeatInterval", _HEARTBEAT, also={"kafka.heartbeat.interval.ms": _HEARTBEAT}
+        3_000, "heartbeatInterval", Duration(600_000, 100), also={"kafka.heartbeat.interval.ms": None}
     )
 
     fetch_retries: int = option("fetchOffset.numRetries", Integer(0, INT), "3")
     fetch_retry_interval_ms: int = option("fetchOffset.retryIntervalMs", Duration(INT), "1s")
     group_id_prefix: str | None = optional("groupIdPrefix", Text())  # without effect
-    cache_bytes: int = option("sharedCache", Size(), "200MiB", also={"max.bytes.key.range.cache": Size()})  # 0: none
+    cache_bytes: int = option("sharedCache", Size(), "200MiB", also={"max.bytes.key.range.cache": None})  # 0: none
 
     function: str | None = optional("function", FunctionText(), most=LONG, hidden=True)
     function_output: StructType | str | None = optional("functionSchema", RowSchema())

@@ -85,7 +85,7 @@ def _kafka() -> Iterable[str]:
     passed = ((f"`kafka.{name}`", _values(kind)) for name, kind in PASSED.items())
     refused = REFUSED | {f"{start}*": remedy for start, remedy in REFUSED_FAMILIES.items()}
     also = (
-        (f"`{name}`", f"`{option.name}`", _values(kind)) for option in OPTIONS for name, kind in option.also.items()
+        (f"`{name}`", f"`{option.name}`", _values(option.kind_of(name))) for option in OPTIONS for name in option.also
     )
     yield "\n### Understood here\n\n" + table(("option", "meaning"), understood)
     yield "\n### Passed to kafka-python\n\n" + table(("option", "values"), passed)

@@ -12,7 +12,7 @@ from typing import cast
 
 import redis
 
-from coordinator.assignment.settings import GroupSettings, Ordering
+from coordinator.assignment.settings import GroupSettings
 from coordinator.progress.growth import Growth
 from coordinator.redis.client import Entries, RedisClient
 from coordinator.redis.keys import GroupKeys
@@ -96,7 +96,6 @@ class World:
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
         self._draw_kinds(seed)
-        self.ordering: Ordering = "none" if self.without_order else "key"
         self.server.seen["with thousands of offsets"] += self.wide
         self.server.seen["without order"] += self.without_order
         self.started: list[Wishes] = []  # of each driver so far

@@ -105,6 +105,14 @@ def test_a_running_member_ends_by_name_within_the_limit_and_its_batch_stays_unco
     assert members.state.stable == {tp: 0}
 
 
+def planning(members: Group, tp: TopicPartition) -> tuple[Service, StreamOffset]:
+    """A member at work, and the end of a batch that it has planned."""
+    service = member(members, tp)
+    end = started(service, members)
+    members.kafka.produce(tp.topic, keyed(3))
+    return service, service.next_offset(end, UNLIMITED) or end
+
+
 CALLS: dict[str, Callable[[Service, StreamOffset], object]] = {
     "check_store": lambda service, _: service.check_store(lambda: service._turns._world.store.reports.event("x", "y")),
     "first_positions": lambda service, _: service.first_positions(),
@@ -142,10 +150,7 @@ def test_no_call_waits_for_10_s_of_a_gone_redis_without_a_line__and_none_without
     call: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    service = member(members, tp)
-    end = started(service, members)
-    members.kafka.produce(tp.topic, keyed(3))
-    planned = service.next_offset(end, UNLIMITED) or end
+    service, planned = planning(members, tp)
     valkey.stop()
     began = clock.now_ms()
     with pytest.raises(RedisUnavailableError, match=r"longer than redisMaxOutage \(20000 ms\)"):
@@ -171,10 +176,7 @@ def test_no_call_waits_for_10_s_of_a_redis_that_refuses_writes_without_a_line__a
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A call that has nothing to write is answered."""
-    service = member(members, tp)
-    end = started(service, members)
-    members.kafka.produce(tp.topic, keyed(3))
-    planned = service.next_offset(end, UNLIMITED) or end
+    service, planned = planning(members, tp)
     if refusal == REPLICA:
         valkey.follow_nobody()
     else:
