@@ -8,6 +8,7 @@ from coordinator.member.failing import refuse_a_full_partition
 from coordinator.member.inbox import Reach
 from coordinator.member.lane_report import Planned, slow_part
 from coordinator.member.log_view import recreated, topics_again
+from coordinator.member.obeying import in_order
 from coordinator.member.pacing import OF_LEADERS, OF_OTHERS, waits_for_leaders
 from coordinator.member.requests import DescribeLanes, Finish, Heartbeat, ReadReach, ShowLanes
 from coordinator.member.state import State
@@ -76,8 +77,9 @@ def _anything(state: State) -> bool:
 def end_run(state: State, seen: Seen, call: Call) -> Decision:
     """If there is nothing to read: AvailableNow ends once every partition is at its target.
 
-    Partitions that wait for older ones, or are parked, do not count; nor do hashes that a pinned member does not name
-    (rule: available-now). Raises `TooManyFailingKeysError` (rule: deferred-keys-cap).
+    Partitions that wait for older ones, or are parked, do not count; nor do hashes that a pinned member does not name,
+    nor what partition order keeps behind a parked record (rule: available-now). Raises `TooManyFailingKeysError`
+    (rule: deferred-keys-cap).
     """
     if _anything(state):
         return Decision(state)
@@ -86,7 +88,7 @@ def end_run(state: State, seen: Seen, call: Call) -> Decision:
     if waits_for_leaders(state):
         return Decision(state, (), LookAgain(why=OF_LEADERS))
     targets = {tp: o for tp, o in state.pace.targets.items() if tp not in state.growing.closed}
-    if seen.done(Finish(targets, call.setup.pinned)):
+    if seen.done(Finish(targets, call.setup.pinned, in_order(state, state.owning.policy))):
         return Decision(state, (), Return(None))
     settings = call.setup.settings
     refuse_a_full_partition(state, settings.group, settings.max_deferred_keys)

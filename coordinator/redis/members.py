@@ -194,14 +194,23 @@ class RedisMembers:
             partitions=unconfirmed,
         )
 
-    def finish(self, caller: Caller, targets: OffsetByPartition, pinned: Ranges = NO_RANGES) -> Answer[bool]:
+    def finish(
+        self,
+        caller: Caller,
+        targets: OffsetByPartition,
+        pinned: Ranges = NO_RANGES,
+        in_order: Collection[str] = frozenset(),
+    ) -> Answer[bool]:
         """AvailableNow: whether every hash of every partition is at its target, or parked at its position.
 
-        Of the partitions in `pinned`, only these hashes count.
+        Of the partitions in `pinned`, only these hashes count. In the topics `in_order`, no hash is read beyond what is
+        parked.
         """
         named = {tp: {"hashes": ranges_text(hashes)} for tp, hashes in pinned.items()}
         of_partitions = [
-            {"name": f"{tp.topic} {tp.partition}", "target": str(target)} | named.get(tp, {})
+            {"name": f"{tp.topic} {tp.partition}", "target": str(target)}
+            | named.get(tp, {})
+            | ({"ordered": "true"} if tp.topic in in_order else {})
             for tp, target in targets.items()
         ]
         return self.calls.ask(_FINISH, caller, targets=of_partitions, partitions=targets)

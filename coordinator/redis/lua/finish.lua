@@ -1,7 +1,9 @@
 -- AvailableNow: checks whether every hash is at its target, or parked at its position, in ranges of any owner. Of a
 -- pinned member only the hashes that it names count. If so, the member is leaving (rule: available-now). The script reads
 -- parked lanes and keys itself: an operator may have just released one.
--- A.targets: {name, target, hashes} of each partition, name "topic partition", hashes "lo-hi ;..." that count, nil for all
+-- In partition order a parked record stops its whole partition (rule: partition-order).
+-- A.targets: {name, target, hashes, ordered} of each partition, name "topic partition", hashes "lo-hi ;..." that count, nil
+-- for all; ordered is set in partition order
 -- Reply finished: 1 or 0 | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses damage, failing, leases, names, prelude, progress
 local bad = lost() or fenced(K.member) or recovering()
@@ -53,11 +55,17 @@ end
 for i, of in ipairs(A.targets) do
   local tp, target, segments = of.name, of.target, raised(K.partitions[i], NOTHING)
   if #segments == 0 then return positions_gone(K.partitions[i].segments) end
-  local counted = of.hashes and within(segments, from_text(of.hashes)) or segments
+  local counted, unread = of.hashes and within(segments, from_text(of.hashes)) or segments, {}
   for _, piece in ipairs(overlay(counted, ascending(keys[tp] or {}))) do
     local s = { lo = piece.lo, hi = piece.hi, position = piece.left.position }
-    local waits = piece.right and piece.right.offset == s.position
-    if less(s.position, target) and not waits and not all_parked(tp, s) then
+    if (piece.right and piece.right.offset == s.position) or all_parked(tp, s) then
+      if of.ordered and less(s.position, target) then target = s.position end
+    else
+      unread[#unread + 1] = s.position
+    end
+  end
+  for _, position in ipairs(unread) do
+    if less(position, target) then
       renew(K.leases)
       return reply('finished', 0)
     end

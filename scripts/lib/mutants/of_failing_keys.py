@@ -204,9 +204,27 @@ FAULTS = (
     ),
     Fault(
         "AvailableNow waits for parked keys",
-        (Edit("coordinator/redis/lua/finish.lua", "not waits and not all_parked", "not all_parked"),),
+        (
+            Edit(
+                "coordinator/redis/lua/finish.lua",
+                "(piece.right and piece.right.offset == s.position) or all_parked",
+                "all_parked",
+            ),
+        ),
         _OF_REDIS,
         schedules=100,
+    ),
+    Fault(
+        "AvailableNow waits for what partition order keeps behind a parked record (against rule: available-now)",
+        (
+            Edit(
+                "coordinator/redis/lua/finish.lua",
+                "if of.ordered and less(s.position, target) then target = s.position end",
+                "",
+            ),
+        ),
+        _OF_REDIS,
+        schedules=300,
     ),
     Fault(
         "the failures of a later attempt of a task count (against rule: first-end-wins)",

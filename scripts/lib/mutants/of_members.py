@@ -428,7 +428,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/planning.py",
-                "if seen.done(Finish(targets, call.setup.pinned)):",
+                "if seen.done(Finish(targets, call.setup.pinned, in_order(state, state.owning.policy))):",
                 "if True:",
             ),
         ),

@@ -223,11 +223,11 @@ class Applications:
             fail_on_data_loss=wishes.fail_on_data_loss and not checkpoint.aged,
             growth_grace_ms=self.world.growth_grace_ms // self._times.choice((1, 1, 1, 1, 4)),
             tokens=self.world.tokens,
-            sharing=wishes.sharing,
+            sharing=wishes.sharing and self.world.ordering != "partition",
             assignors=self._assignors(wishes),
             replay_acknowledged=wishes.replays_acknowledged,
             max_individual_commits=MemberOptions().max_individual_commits
             if self.world.without_order
             else self.most_ics,
-            ordering="none" if self.world.without_order else "key",
+            ordering=self.world.ordering,
         )

@@ -96,7 +96,8 @@ class Driver(Process):
         targets = self.service.state.pace.targets or {}
         gated = self.service.state.growing.closed  # new partitions that must wait for older ones
         missing = [r for tp, end in targets.items() if tp not in gated for r in self.world.needed(tp, end)]
-        missing = [r for r in missing if not self._ended_at.parked(r)]
+        in_order = self.service.state.owning.policy.in_order
+        missing = [r for r in missing if not self._ended_at.parked(r, in_order=in_order(r.tp.topic))]
         missing = [r for r in missing if not self.world.cuts.excuses(r)]
         missing = [r for r in missing if not pins.outside(HashRange(r.hash, r.hash), self.pinned)]
         if missing and self._resets == self.world.invariants.reset:  # else an operator moved positions back meanwhile

@@ -94,6 +94,8 @@ def _supervise(world: World, apps: Applications, free_at_ms: int) -> int:
 def _all_but_parked(world: World, apps: Applications) -> bool:
     state, ends = world.invariants.state, world.kafka.ends()
     full = [tp for tp in ends if state.full(tp, apps.most_ics, world.max_deferred_keys)]
+    if world.ordering == "partition":  # rule: partition-order
+        full += {*(s.tp for s in state.strikes if s.parked), *(r.tp for r in state.failing.values() if r.parked)}
     ends = {tp: end for tp, end in ends.items() if not any(at == tp or (state.growths and at < tp) for at in full)}
     if state.run_id == "0" or not state.at_but_parked(ends):
         return False

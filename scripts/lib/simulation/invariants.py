@@ -128,10 +128,15 @@ class Invariants:
         self._deleted = set(self.base)
 
     def _begin_anew(self, tps: set[TopicPartition]) -> None:
-        """Note the first look at partitions that an operator had deleted."""
+        """Note the first look at partitions that an operator had deleted.
+
+        What the sink has may come again, and need not: a member that slept longer may still prove it.
+        """
+        kept = {r for r in self._sink.completed if r.tp in tps}
         for tp in tps:
             self.base[tp] = min(position for _, position in self.state.segments[tp])
             self._sink.reset(self._kafka.logs[tp], self.state.done)
+        self._sink.skipped |= kept
         self._deleted -= tps
 
     def _reset(self, epoch: int) -> None:

@@ -86,11 +86,14 @@ class State:
         """The lane epoch of a hash's owner; None without an owner."""
         return next((epoch for hashes, epoch, _ in self.owners.get(tp, ()) if key_hash in hashes), None)
 
-    def parked(self, record: Record) -> bool:
-        """Whether a record waits for an operator, or for an older partition with such a record of its hash."""
-        of_hash = [(s.tp, s.offset) for s in self.strikes if s.parked and record.hash in s.hashes]
-        of_hash += [(f.tp, f.offset) for f in self.parked_keys if f.key_hash == record.hash]
-        return any(offset <= record.offset if tp == record.tp else tp < record.tp for tp, offset in of_hash)
+    def parked(self, record: Record, *, in_order: bool = False) -> bool:
+        """Whether a record waits for an operator, or for an older partition with such a record of its hash.
+
+        In partition order it waits for such a record of any hash.
+        """
+        found = [(s.tp, s.offset) for s in self.strikes if s.parked and (in_order or record.hash in s.hashes)]
+        found += [(f.tp, f.offset) for f in self.parked_keys if in_order or f.key_hash == record.hash]
+        return any(offset <= record.offset if tp == record.tp else tp < record.tp for tp, offset in found)
 
     @property
     def parked_keys(self) -> list[FailingRecord]:

@@ -10,6 +10,7 @@ from math import ceil
 
 from coordinator.plan.poison import Strike
 from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.values.subscription import TopicPartition
 from simulation.kafka import HASHES
 from simulation.sink import Violation
 from simulation.state import State
@@ -31,9 +32,10 @@ class Trials:
 
     def planned(self, end: StreamOffset, struck: Iterable[Strike], before: State) -> None:
         """Note a plan; raises `Violation` if members crawl over a strike."""
+        struck = list(struck)
         for strike in (s for s in struck if len(s.offsets) >= WIDELY and not s.parked):
             for lane in end.lanes.get(strike.tp, ()):
-                if _is_small(lane, strike):
+                if all(_is_small(lane, s) for s in (strike, *_over(lane, strike.tp, struck))):
                     for key_hash in (h for h in HASHES if h in lane.hashes and h in strike.hashes):
                         self._note(strike, key_hash, before.at_hash(strike.tp, key_hash))
 
@@ -43,6 +45,12 @@ class Trials:
         small.add(position)
         if len(small) > MOST_SMALL:
             raise Violation(f"CRAWL: {strike} is read in small pieces, from {sorted(small)} on")
+
+
+def _over(lane: Lane, tp: TopicPartition, struck: Iterable[Strike]) -> list[Strike]:
+    """All strikes over the lane's next record: the narrowest of them may ask for smaller pieces than the others."""
+    over = [s for s in struck if s.tp == tp and s.hashes.intersection(lane.hashes)]
+    return [s for s in over if s.offsets.start <= lane.position < s.offsets.until]
 
 
 def _is_small(lane: Lane, strike: Strike) -> bool:

@@ -12,7 +12,7 @@ from typing import cast
 
 import redis
 
-from coordinator.assignment.settings import GroupSettings
+from coordinator.assignment.settings import GroupSettings, Ordering
 from coordinator.progress.growth import Growth
 from coordinator.redis.client import Entries, RedisClient
 from coordinator.redis.keys import GroupKeys
@@ -96,6 +96,9 @@ class World:
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
         self._draw_kinds(seed)
+        whole = self.peaceful and not (self.without_order or self.joined) and Random(f"{seed} whole").random() < 0.3  # noqa: S311
+        self.ordering: Ordering = "none" if self.without_order else "partition" if whole else "key"
+        self.server.seen["with ordering=partition"] += whole
         self.server.seen["with thousands of offsets"] += self.wide
         self.server.seen["without order"] += self.without_order
         self.started: list[Wishes] = []  # of each driver so far

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.assignment.policies import Policy
 from coordinator.errors import TooManyFailingKeysError
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, LookAgain, Return
@@ -113,6 +114,13 @@ def test_available_now_with_nothing_to_read(finished: bool, outcome: Any) -> Non
     state = owns(pace=AT_TARGET)
     decision = decided(end_run, state, call(), (Finish({TP: 100, TP1: 50}), finished))
     assert decision == Decision(state, (), outcome)
+
+
+def test_available_now__redis_learns_which_topics_are_read_in_partition_order() -> None:
+    state = owns(pace=AT_TARGET)
+    state = replace(state, owning=replace(state.owning, policy=Policy(refused_topics=frozenset({"orders"}))))
+    asked = Finish({TP: 100, TP1: 50}, in_order=frozenset({"orders"}))
+    assert decided(end_run, state, call(), (asked, True)) == Decision(state, (), Return(None))
 
 
 def test_available_now__parked_keys_alone_fill_a_partition() -> None:

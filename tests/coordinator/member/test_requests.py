@@ -8,7 +8,7 @@ from states import TP
 
 
 def test_a_request_is_readable() -> None:
-    assert repr(Finish({TP: 5}, {})) == f"RedisMembers.finish(targets={{{TP!r}: 5}}, pinned={{}})"
+    assert repr(Finish({TP: 5}, {})) == f"RedisMembers.finish(targets={{{TP!r}: 5}}, pinned={{}}, in_order=frozenset())"
     assert repr(LogLine("lost")) == "World.log_line(text='lost', info=False)"
 
 

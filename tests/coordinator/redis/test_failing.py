@@ -140,6 +140,19 @@ def test_available_now_ends_without_parked_keys(
     assert world.store.members.finish(me, {TP: target}).value is done
 
 
+@pytest.mark.parametrize("last", [pytest.param(8, id="behind it"), pytest.param(6, id="before it")])
+def test_in_partition_order_a_parked_record_stops_its_partition__available_now_ends(world: World, last: int) -> None:
+    """Rules: available-now, partition-order."""
+    me = reading(world)
+    k = GroupKeys(world.group)
+    world.redis.delete(k.segments(TP))
+    world.redis.hset(k.segments(TP), mapping={f"{HashRange(0, 5)}": "7", f"{HashRange(6, WHOLE.hi)}": str(last)})
+    parked = replace(RECORD, parked=True)
+    world.redis.hset(k.failing, parked.field, parked.text)
+    assert not world.store.members.finish(me, {TP: 10}).value
+    assert world.store.members.finish(me, {TP: 10}, in_order={"orders"}).value is (last >= parked.offset)
+
+
 def test_a_log_that_was_replaced_has_no_failing_records(world: World) -> None:
     me = reading(world)
     world.store.positions.seal(me, EARLY.digest, TO_7, (RECORD,))
