@@ -2,7 +2,7 @@
 
     accept.individual.commit             of the cluster or of a group: may it share partitions at all
     accept.range.fetch:<topic>           of a topic, in all groups or in one: may its partitions be shared
-    allowIndividualCommit                of a query: may this member share a partition
+    sharing                              of a query: may this member share a partition
 
 A member gets a range of a partition only if all of them are true; each is true by default (rule: sharing-policies).
 A group has copies of the cluster's policies, under names that begin with `cluster:`.

@@ -69,6 +69,7 @@ class GroupSettings(MemberOptions):
 
     group: str  # empty without a group
     sharing: bool = True  # whether this member may get parts of partitions
+    alone: bool = False  # whether no other application may read the group meanwhile
     demanding: bool = False  # whether its user demands parts: refused if policies forbid it
     filter: RecordFilter = EVERYTHING
     early_ends: bool = False  # whether tasks may end slices before their planned ends

@@ -67,6 +67,16 @@ class OtherOrderingError(GroupError):
     usual_remedy = "set the same ordering in all queries of a group, or use another group"
 
 
+class GroupNotSharedError(GroupError):
+    """One application reads the group alone (sharing=never), and another one is in it or has read meanwhile."""
+
+    name = "GROUP_NOT_SHARED"
+    usual_remedy = (
+        "stop the other query, or use another group; set sharing=never and standby=true in a query that shall wait for "
+        "the end of the other"
+    )
+
+
 class FencedMemberError(GroupError):
     """Another driver with the same checkpoint replaced this member, or another member owns its key ranges now."""
 

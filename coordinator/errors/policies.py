@@ -42,7 +42,7 @@ class ConsumerRangeFetchNotAcceptedError(CodedError, InvalidAssignmentError):
 
     name = "CONSUMER_RANGE_FETCH_NOT_ACCEPTED"
     code = 90
-    usual_remedy = "set allowIndividualCommit=true for that member, or choose an assignor of whole partitions"
+    usual_remedy = "remove sharing=partitions from that member, or choose an assignor of whole partitions"
 
 
 class IndividualCommitTooOldError(CodedError):

@@ -7,6 +7,8 @@
     BUSY         wait for the other member's lease, unless it grows     `busy`
     FILTER       or is of the same query: then the query ends
     ORDERING
+    ALONE
+    MISSED       another application read meanwhile: the query ends     `busy`
     HELD         a member reads pinned ranges of this one               `pinned.held`
     REJOIN       assert positions, join again                           `join`
 
@@ -27,6 +29,7 @@ from coordinator.errors import (
     FilterMismatchError,
     GroupBusyError,
     GroupError,
+    GroupNotSharedError,
     InvalidOptionError,
     OtherOrderingError,
 )
@@ -115,6 +118,8 @@ def busy(state: State, seen: Seen, call: Call) -> Decision:
     release nothing meanwhile. Two queries have a thread each (rule: one-member-per-application).
     """
     verdict, group = state.life.verdict, call.setup.settings.group
+    if isinstance(verdict, verdicts.Missed):
+        return Decision(_handled(state), (), Fail(_missed(group)))
     if not isinstance(verdict, verdicts.Busy) or isinstance(verdict, verdicts.Held):
         return Decision(state)
     before, other = state.life.other, (verdict.member, verdict.lease_end_ms)
@@ -152,7 +157,18 @@ def _in_the_way(verdict: verdicts.Busy, mine: GroupSettings) -> GroupError:
                 f"{it} has ordering={verdict.theirs}, and this query has ordering={mine.ordering}",
                 f"set ordering={verdict.theirs}, or use another group; to change the group, stop all its queries first",
             )
+        case verdicts.Alone():
+            whose = "that query" if verdict.theirs else "this query"
+            return GroupNotSharedError(f"{it} and this query cannot read together: {whose} has sharing=never")
     return _two_queries(mine.group, verdict.member)
+
+
+def _missed(group: str) -> GroupNotSharedError:
+    return GroupNotSharedError(
+        f"this query reads group {group!r} alone, and another application has read it in between: the state of "
+        "stateful operators in its checkpoint lacks those records",
+        "start it with a new checkpointLocation; the group keeps its positions",
+    )
 
 
 def _shown(of_filter: str) -> str:
@@ -217,7 +233,11 @@ def joining(state: State, call: Call) -> Joining:
     topics = tuple(sorted(state.log.topics)) if call.setup.cutting.joined else ()
     role = (state.life.role or STANDBY) if settings.standby else ""
     me = replace(me, filter=settings.filter.text, ordering=settings.ordering, topics=topics, role=role)
-    me = replace(me, joined_at=state.life.joined_at)
+    # Two reads of one query that join topics keep their state in Spark, and ranges that move leave it behind.
+    partial = call.setup.partial and (settings.alone or not settings.demanding)
+    alone = me.fields.get("query", "") if partial else state.life.member if settings.alone else ""
+    returns = settings.alone and not partial and bool(call.offset and call.offset.member)
+    me = replace(me, joined_at=state.life.joined_at, alone=alone, returns=returns)
     return replace(me, fields=fields, targets=targets, pinned=pinned)
 
 

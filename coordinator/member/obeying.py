@@ -69,7 +69,7 @@ def refuse_demands(policy: Policy, topics: Collection[str], call: Call, *, start
     elif settings.ordering == "none":
         refuse_demand(policy, settings.group, topics, "ordering=none is set", "remove the option ordering")
     elif settings.demanding and starts:
-        demand, way = "allowIndividualCommit=true is set", "remove the option allowIndividualCommit"
+        demand, way = "sharing=required is set", "remove the option sharing"
         refuse_demand(policy, settings.group, topics, demand, way)
     if settings.per_key:
         demand, way = "the function is called key by key", "pass it to map_batches"

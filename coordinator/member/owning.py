@@ -24,12 +24,13 @@ from coordinator.member.requests import (
     Acquire,
     DeleteMirror,
     ForgetTopics,
+    LogLine,
     Notify,
     ReadPartitionCounts,
     RecordGrowths,
     Release,
 )
-from coordinator.member.state import State
+from coordinator.member.state import Owning, State
 from coordinator.progress.ownership import Ownership, not_owned
 from coordinator.redis.replies import Acquired, Look
 from coordinator.values.ranges import WHOLE
@@ -94,8 +95,28 @@ def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen, 
         before, acquired = acquired, seen.done(_request(state, wanted, again=True))
         notices += notified(before.ownership, acquired.ownership, surplus)
     ranges = owned_ranges(acquired.ownership)
+    moved = not state.owning.moved and _moved(state.owning, acquired, call)
+    if moved:
+        notices = (*notices, LogLine(_MOVED.format(call.setup.settings.group)))
     owning = replace(state.owning, acquired=acquired, ranges=ranges, as_of=as_of, stale=False)
+    owning = replace(owning, moved=owning.moved or moved)
     return Decision(replace(state, owning=owning, turn=replace(state.turn, fresh=True, acquired=True)), notices)
+
+
+_MOVED = (
+    "key ranges of group {} have moved between this query and another application, and what Spark's stateful operators "
+    "know of their keys has stayed behind. Remedy: if this query has any (groupBy, dropDuplicates, transformWithState, "
+    "joins of streams), set sharing=never (docs/stateful.md); else there is nothing to do"
+)
+
+
+def _moved(before: Owning, now: Acquired, call: Call) -> bool:
+    """Whether ranges that somebody has read have moved after a batch of this query."""
+    if not (before.as_of and call.offset.lanes):
+        return False
+    gone = difference(before.ranges, owned_ranges(now.ownership))
+    gained = difference(owned_ranges(now.ownership), before.ranges)
+    return bool(gone) or any(s.position > 0 for tp in gained for s in now.progress[tp].segments)
 
 
 def _elsewhere(state: State, seen: Seen, call: Call) -> Ranges:

@@ -187,6 +187,7 @@ class Owning:
     topics_at_ms: int = 0  # Redis TIME, not after the member's look at the topics; 0: before the first look
     forgot_ms: int | None = None  # when it last asked for topics without subscribers
     policy: Policy = NO_POLICY  # as of the last look
+    moved: bool = False  # ranges have moved between it and other members after a batch, and it has said so
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
     "RECOVERING": verdicts.Recovering,
     "REJOIN": verdicts.Rejoin,
     "FENCED": verdicts.Fenced,
+    "MISSED": verdicts.Missed,
     "SUPERSEDED": verdicts.Superseded,
 }
 
@@ -225,7 +226,7 @@ def _accepted(reply: list[Any]) -> Reply:
             raise verdicts.Replaced(founding)
         case [verdict, *_] if verdict in _PLAIN:
             raise _PLAIN[verdict]
-        case ["BUSY" | "HELD" | "FILTER" | "ORDERING" as verdict, *words]:
+        case ["BUSY" | "HELD" | "FILTER" | "ORDERING" | "ALONE" as verdict, *words]:
             raise _by_other(verdict, *words)
         case ["UNPROVEN", partition]:
             raise StateLostError(
@@ -247,5 +248,7 @@ def _by_other(verdict: str, member: str, lease_end: str, now: str, other: str = 
             return verdicts.Held(member, *times)
         case "FILTER":
             return verdicts.OtherFilter(member, *times, other)
+        case "ALONE":
+            return verdicts.Alone(member, *times, other)
         case _:
             return verdicts.OtherOrdering(member, *times, other)

@@ -38,7 +38,7 @@ def _look(reply: Reply) -> Look:
 _JOIN = verb(
     "join",
     "meta leases member events batches leaving applications targets working strikes assignment standbys",
-    "joined_nonce alone_as targets pinned filter ordering next_nonce role joined_at shown",
+    "joined_nonce alone_as targets pinned filter ordering next_nonce alone returns role joined_at shown",
     lambda reply: Admitted(_targets(reply["targets"]), reply["joined_at"]),
 )
 _HEARTBEAT = verb("heartbeat", "meta leases member batches", "reading", nothing, every="")
@@ -93,7 +93,9 @@ class RedisMembers:
 
         Raises `Busy` while another member of the same application, or of the same query, lives. Raises `Held` while
         another member works that reads pinned ranges of this one, or that is assigned ranges where this one is pinned.
-        Raises `OtherFilter` or `OtherOrdering` while any member of a group with another filter or ordering lives.
+        Raises `OtherFilter` or `OtherOrdering` while any member of a group with another filter or ordering lives, and
+        `Alone` while a working member lives that reads the group alone, or beside which this one would. Raises `Missed`
+        if it reads alone, and another application has read since.
         """
         return self.calls.ask(
             _JOIN,
@@ -105,6 +107,8 @@ class RedisMembers:
             filter=joining.filter,
             ordering=joining.ordering,
             next_nonce=joining.next_nonce,
+            alone=joining.alone,
+            returns=joining.returns,
             role=joining.role,
             joined_at=joining.joined_at,
             shown=flat(joining.shown),

@@ -94,6 +94,8 @@ class Joining:
     filter: str = ""  # the text of its record filter (rule: one-filter)
     ordering: str = "key"  # of the group: key, partition or none
     next_nonce: str = "0"  # of a group that changes its ordering with this join
+    alone: str = ""  # the name of an application that reads the group alone; empty if it shares
+    returns: bool = False  # whether it reads alone, and its checkpoint holds what it has read
     role: str = ""  # of a member that wants to be a standby: standby, or working once it has taken over
     joined_at: str = ""  # of the first join of this life, ms of Redis TIME; empty if it never joined
 

@@ -41,6 +41,10 @@ class Fenced(Verdict):
     """Another life of this member has joined since."""
 
 
+class Missed(Verdict):
+    """This member reads its group alone, and another application has read in between."""
+
+
 class Busy(Verdict):
     """Another member's lease has not ended."""
 
@@ -56,7 +60,7 @@ class Held(Busy):
 
 
 class OtherPolicy(Busy):
-    """A live member has another filter or ordering: `theirs`."""
+    """A live member has another filter, ordering or way to share: `theirs`."""
 
     def __init__(self, member: str, lease_end_ms: int, now_ms: int, theirs: str) -> None:
         super().__init__(member, lease_end_ms, now_ms)
@@ -69,3 +73,7 @@ class OtherFilter(OtherPolicy):
 
 class OtherOrdering(OtherPolicy):
     """A live member has another ordering."""
+
+
+class Alone(OtherPolicy):
+    """A live member reads the group alone, or this one would: `theirs` is empty if that member shares."""

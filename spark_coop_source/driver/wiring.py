@@ -55,8 +55,9 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
     policy = options.function_on_error
     return GroupSettings(
         group,
-        sharing=options.sharing is not False and options.ordering != "partition",
-        demanding=options.sharing is True or options.ordering == "none",
+        sharing=options.sharing != "partitions" and options.ordering != "partition",
+        alone=options.sharing == "never",
+        demanding=options.sharing == "required" or options.ordering == "none",
         filter=options.filter,
         early_ends=options.batch_budget_ms > 0 and not options.unread_batches and options.ordering != "none",
         assignors=(Joined(options.copartition),) if options.copartition else registry.assignors(options.assignor),

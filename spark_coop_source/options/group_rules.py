@@ -74,10 +74,15 @@ def _check_shared(options: SourceOptions) -> None:
             'add .option("redisUrl", "redis://host:6379"), or set COOP_REDIS where the driver runs',
         )
     parts = options.assign is not None and set(options.assign.partitions.values()) != {(WHOLE,)}
-    if parts and options.sharing is False:
+    if parts and options.sharing == "partitions":
         raise ConflictingOptionsError(
-            "assign names parts of partitions, but allowIndividualCommit is false",
-            "assign whole partitions, or remove allowIndividualCommit",
+            "assign names parts of partitions, but sharing=partitions is set",
+            "assign whole partitions, or remove sharing",
+        )
+    if options.sharing == "never" and options.redundancy > 1:
+        raise ConflictingOptionsError(
+            f"sharing=never and redundancy={options.redundancy} are both set, but several members read each record",
+            "remove one of them",
         )
 
 

@@ -13,6 +13,7 @@ from coordinator.errors import InvalidOptionError
 from coordinator.errors.quoting import has_control_character, quoted
 from coordinator.redis import urls
 from coordinator.values.identifiers import GROUP_NAME_MAX
+from coordinator.values.option_kinds import Flag
 from coordinator.values.subscription import Pattern, Topics
 from spark_coop_source.arrow_output.schema import NAMED
 
@@ -202,3 +203,14 @@ class Ports:
         if not 1 <= first <= last <= 65_535:
             raise ValueError("it is no port and no range of ports")
         return range(first, last + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SharingFlag:
+    """The KIP's `allow.individual.commit`, in the words of the option `sharing`."""
+
+    limit: str = "true or false"
+
+    def parse(self, text: str) -> str:
+        """Parts of partitions are required, or refused."""
+        return "required" if Flag().parse(text) else "partitions"

@@ -28,17 +28,17 @@ VERDICTS = {
     "member": GROUP | {"REJOIN", "FENCED"},
     "owner": GROUP | {"REJOIN", "FENCED", "RECOVERING"},
 }
-ALL_VERDICTS = VERDICTS["owner"] | {"BUSY", "FILTER", "HELD", "ORDERING", "SUPERSEDED", "UNPROVEN"}
+ALL_VERDICTS = VERDICTS["owner"] | {"BUSY", "FILTER", "ALONE", "HELD", "MISSED", "ORDERING", "SUPERSEDED", "UNPROVEN"}
 
 NO_OPTION = {
-    "sharing": "allowIndividualCommit",
+    "sharing": "sharing",
     "filter": "filter.*",
     "assignors": "assignor",
     "listener": "ownershipListener",
     "starting_option": "startingOffsets",
 }
 """Settings of a member that its options do not declare, and the words for them."""
-DERIVED = {"group", "demanding", "early_ends", "on_error", "longest_delay_ms", "tokens", "watch"}
+DERIVED = {"group", "alone", "demanding", "early_ends", "on_error", "longest_delay_ms", "tokens", "watch"}
 """The group itself, and what follows from the function, its error policy, or a test."""
 
 QUOTED_ELSEWHERE = ("LICENSE", "CHANGELOG.md", str(Path(__file__).relative_to(ROOT)))

@@ -75,9 +75,9 @@ def test_a_query_that_asks_for_parts_where_a_policy_forbids_them_ends_with_the_c
     records: Stream, run: Run, setting: str, words: str
 ) -> None:
     policy(run, records, setting.format(records.options["subscribe"]))
-    message = refused(records, allowIndividualCommit="true")
+    message = refused(records, sharing="required")
     assert words in message
-    assert "Remedy: remove the option allowIndividualCommit" in message
+    assert "Remedy: remove the option sharing" in message
     assert records.sink.received == []
 
 
@@ -87,7 +87,7 @@ def test_a_part_for_a_member_that_takes_none_is_code_90_in_the_output_and_ends_n
     beside_the_driver(records.spark, "halves_assignor", ASSIGNOR)
     words = "CONSUMER_RANGE_FETCH_NOT_ACCEPTED: code 90: "
     with driver_output(records.spark, tmp_path / "stderr") as output:
-        records.run(assignor="halves_assignor:Halves", allowIndividualCommit="false")
+        records.run(assignor="halves_assignor:Halves", sharing="partitions")
         eventually(lambda: words in output.read_text(), "Spark's thread has copied the reader's line")
     assert records.sink.offsets == list(range(RECORDS))
     (line,) = (line for line in output.read_text().splitlines() if words in line)

@@ -138,7 +138,7 @@ def test_sparks_join_of_two_loads_on_two_drivers_equals_its_join_of_two_batches(
 ) -> None:
     fleet.job = Path(stream_join_job.__file__)
     topics = f"{fleet.topic},{payments}"
-    fleet.options = {"subscribe": topics, "copartition": topics}
+    fleet.options = {"subscribe": topics, "copartition": topics, "sharing": "required"}
     one, other = fleet.join("one"), fleet.join("other")
     drivers = {str(d.running.pid) for d in (one, other)}
     fleet.until(lambda: by_driver(fleet, fleet.topic).keys() == drivers, "the drivers share orders")

@@ -93,7 +93,7 @@ def test_assignor_labels_capacity_and_sharing_decide_the_owners(
 ) -> None:
     """Of three partitions, three quarters are two whole ones for a member that takes no parts."""
     whole, labelled = (Stream(stream.spark, stream.options, tmp_path / name) for name in ("whole", "labelled"))
-    first = whole.start(None, capacity="3", allowIndividualCommit="false")
+    first = whole.start(None, capacity="3", sharing="partitions")
     second = labelled.start(None, capacity="1", memberLabels="team=core,at=desk")
     sinks = whole.sink, labelled.sink
     with running(first, second):

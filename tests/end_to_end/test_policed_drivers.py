@@ -17,7 +17,7 @@ from drivers.fleet import Fleet
 from topics import Kafka
 
 ICS, FETCH = "accept.individual.commit", "accept.range.fetch"
-PLAIN = {"allowIndividualCommit": "false", "lanes": "1"}
+PLAIN = {"sharing": "partitions", "lanes": "1"}
 
 
 @pytest.fixture
@@ -112,8 +112,8 @@ def test_redis_is_emptied_while_sharing_is_forbidden(fleet: Fleet, policy: Calla
         before = len(fleet.arrived)
         fleet.until(lambda: owned_by() == 1 and len(fleet.arrived) > before + 100, "it delivers new records")
     assert most == 1
-    fleet.options = {"allowIndividualCommit": "true"}
+    fleet.options = {"sharing": "required"}
     c = fleet.start("c")
     assert c.process is not None
     assert c.process.wait(120) != 0
-    assert "INDIVIDUAL_COMMIT_NOT_ALLOWED: code 88: allowIndividualCommit=true is set" in c.log.read_text()
+    assert "INDIVIDUAL_COMMIT_NOT_ALLOWED: code 88: sharing=required is set" in c.log.read_text()

@@ -81,7 +81,7 @@ def test_a_query_that_demands_parts_is_refused_in_every_group(
     kafka.produce(topic, keyed(10))
     policy(level, *([topic] if level == "--topic" else []), setting=setting)
     with pytest.raises(StreamingQueryException) as refused:
-        wide.run(allowIndividualCommit="true")
+        wide.run(sharing="required")
     assert words in str(refused.value)
     assert f"coop-kafka policy {level}" in str(refused.value)
     assert wide.sink.received == []
@@ -171,7 +171,7 @@ def test_the_upgrade_in_four_steps_keeps_partition_order_until_sharing_begins(
 ) -> None:
     policy(pair.group, setting=f"{ICS}=false")
     policy("--topic", pair.topic, setting=f"{FETCH}=false")
-    plain = {"allowIndividualCommit": "false", "lanes": "1"}
+    plain = {"sharing": "partitions", "lanes": "1"}
     for number in (0, 1):
         pair.start(number, **plain)
     pair.work()  # step 0

@@ -158,7 +158,7 @@ ASSIGNMENTS = [
     assigned("megabytes of partitions", '{"a":[' + "1," * 10**6 + "1]}", "has 2000009 characters"),
     Row(
         "key ranges of a query that does not share",
-        {"subscribe": None, "assign": '{"a":{"0":[[0,9]]}}', "allowIndividualCommit": "false"},
+        {"subscribe": None, "assign": '{"a":{"0":[[0,9]]}}', "sharing": "partitions"},
         CONFLICT,
         "assign names parts of partitions",
         "assign whole partitions",
@@ -611,7 +611,7 @@ ORDERINGS = [
             "assignor": "range",
             "capacity": "2",
             "ownershipListener": "coordinator.assignment.ownership_listener:OwnershipListener",
-            "allowIndividualCommit": "true",
+            "sharing": "required",
             "lanes": "8",
             "maxLaneLead": "1m",
             "partitionGrowthGrace": "1m",
@@ -643,7 +643,7 @@ ORDERINGS = [
             f"remove {name}",
         )
         for name, value in {
-            "allowIndividualCommit": "true",
+            "sharing": "required",
             "lanes": "8",
             "minPartitions": "8",
             "maxRecordsPerPartition": "8",

@@ -42,7 +42,7 @@ def _check_member(
     if ranges and not subscriber.sharing and ranges != (WHOLE,):
         raise ConsumerRangeFetchNotAcceptedError(
             f"{member} does not share partitions, but the assignor assigned it {', '.join(map(str, ranges))} of {tp}",
-            "set allowIndividualCommit to true for that member, or an assignor that assigns it whole partitions",
+            "remove sharing=partitions from that member, or an assignor that assigns it whole partitions",
         )
 
 

@@ -5,7 +5,7 @@
 --   segments: all if the partition has ICs, else those of owned ranges (rule: owner-reads-own-segments)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses damage, events, leases, names, ownership, prelude, progress
-local bad = lost() or fenced(K.member) or recovering() or other_filter(K.member)
+local bad = lost() or fenced(K.member) or recovering() or other_policy(K.member)
 if bad then return bad end
 grant_grace(K.leases)
 local epoch, taken, gained, lost_to_us, loss = nil, {}, {}, {}, nil

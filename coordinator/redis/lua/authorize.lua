@@ -11,10 +11,11 @@
 --   unknown: 1 if Redis does not know whether an earlier life sealed it, else "" (rule: unknown-is-beginning)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, leases, names, prelude, progress, slices
-local bad = lost() or before_reset(A.reset) or fenced(K.member) or recovering() or other_filter(K.member)
+local bad = lost() or before_reset(A.reset) or fenced(K.member) or recovering() or other_policy(K.member)
 if bad then return bad end
 check_ids()
 local verdicts, ids, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == A.reset
+if of_another(K.member, 'alone') then current = false end  -- a standby again: another application reads alone by now
 
 local function owned_of(lanes, owners_key, valid)  -- the owned parts of lanes, and whether these are all
   local held, all = {}, true

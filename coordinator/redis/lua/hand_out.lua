@@ -7,7 +7,7 @@
 -- Reply now: Redis TIME in ms, reset, topics and policy as HGETALL, epoch of the slices or "", and of each partition: position, "" if it has none, the offset
 --   after the last one that is done, and its slices "120-159 171-240" | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, leases, names, prelude, progress, slices
-local bad = lost() or fenced(K.member) or recovering() or other_filter(K.member)
+local bad = lost() or fenced(K.member) or recovering() or other_policy(K.member)
 if bad then return bad end
 grant_grace(K.leases)
 if not is_without_order() then return { 'REJOIN' } end  -- somebody has deleted the ordering: no commit would be accepted

@@ -8,10 +8,13 @@
 -- A.targets: "topic partition offset;..." targets of AvailableNow ("" if none),
 -- A.pinned: JSON of its pinned ranges ("" if it is assigned ranges), A.filter: text of its record filter ("" if none),
 -- A.ordering: key, partition or none, A.next_nonce: the nonce of a group that changes its ordering (rule: one-ordering),
+-- A.alone: of an application that reads the group alone: its name, "" if it shares (rule: one-application),
+-- A.returns: whether its checkpoint holds what it has read,
 -- A.role: of a standby: standby or working, "" of any other member (rule: standby-takes-over),
 -- A.joined_at: of this life's first join ("" if never), A.shown: field, value, ... of the member's hash
 -- Reply joined_at, targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
 --   | HELD other lease_end now | FILTER other lease_end now its_filter | ORDERING other lease_end now its_ordering
+--   | ALONE other lease_end now its_name | MISSED if it reads alone, and another application has read since
 --   | RECOVERING | ABSENT | LOST | SCHEMA
 -- Uses damage, events, leases, names, pinned, prelude, progress, strikes
 local bad = lost()
@@ -61,6 +64,30 @@ for _, other in ipairs((refiltered or reordered) and redis.call('ZRANGE', K.leas
   end
 end
 
+-- A life whose member works already goes on with its work: no standby has taken it over.
+local role, alone = A.role, redis.call('HGET', META, 'alone') or ''
+for _, member in ipairs(role ~= '' and working_members(K) or NOTHING) do
+  if member == call.member then role = 'working' end
+end
+
+-- Beside a member that reads alone, only standbys join (rule: one-application).
+local function in_the_way()
+  for _, other in ipairs(redis.call('ZRANGE', K.leases, 0, -1)) do
+    if other ~= call.member and redis.call('HGET', K.standbys, other) ~= 'standby' and live(other) then
+      local its = redis.call('HGET', string.gsub(META, 'meta$', 'member:' .. other), 'alone') or ''
+      if its ~= A.alone then return { 'ALONE', other, end_of_lease(K.leases, other), ms(now), its } end
+    end
+  end
+end
+
+if role ~= 'standby' then
+  local missed = A.joined_nonce == nonce or (A.returns and alone ~= '')
+  if missed and A.alone ~= '' and alone ~= A.alone then return { 'MISSED' } end
+  local other = in_the_way()
+  if other and A.role == '' then return other end
+  if other then role = 'standby' end  -- another standby has taken over from it meanwhile
+end
+
 local function raised_targets(targets)
   local highest, order = {}, {}
   local function add(text, known_only)
@@ -78,12 +105,6 @@ local function raised_targets(targets)
   local text = {}
   for _, tp in ipairs(order) do text[#text + 1] = tp .. ' ' .. highest[tp] .. ';' end
   return table.concat(text)
-end
-
--- A life whose member works already goes on with its work: no standby has taken it over.
-local role = A.role
-for _, member in ipairs(role ~= '' and working_members(K) or NOTHING) do
-  if member == call.member then role = 'working' end
 end
 
 local targets = A.targets ~= '' and raised_targets(A.targets) or ''
@@ -128,6 +149,9 @@ end
 remember_times(not recovering() and is_alone())
 if A.joined_nonce ~= '' then hear(call.member) end
 if refiltered then redis.call('HSET', META, 'filter', A.filter) end
+if role ~= 'standby' and alone ~= A.alone then redis.call('HSET', META, 'alone', A.alone) end
+if A.alone ~= '' then redis.call('HSET', K.member, 'alone', A.alone) end
+if A.returns then redis.call('HSET', K.member, 'returns', 'true') end
 redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the member may subscribe to other topics than before
 local application = redis.call('HGET', K.member, 'application')
 event(K.events, 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)

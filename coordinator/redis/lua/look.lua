@@ -6,9 +6,10 @@
 --   occasion of the assignment that the member should compute or "", members of that assignment,
 --   AvailableNow's targets of the working members if this one has any, growths and policy as HGETALL,
 --   role: standby or working, "" of a member that is never a standby
+--   | MISSED of a standby that has read before another application read alone
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses leases, names, pinned, prelude, standbys
-local bad = lost() or fenced(K.member) or recovering() or other_filter(K.member)
+local bad = lost() or fenced(K.member) or recovering() or other_policy(K.member)
 if bad then return bad end
 -- Another member has claimed the ranges of this one (rule: one-claim-per-hash), or members of the other kind joined
 -- after the end of its lease (rule: pinned-or-assigned).
@@ -16,7 +17,7 @@ local pinned, mine = group_is_pinned(), redis.call('HGET', K.assignment, call.me
 local without_claim = pinned and mine == ''
 if without_claim or (not pinned and redis.call('HEXISTS', K.member, 'pinned') == 1) then return { 'REJOIN' } end
 renew(K.leases)
-if not pinned then take_over(K, K.assignment) end
+if not pinned and take_over(K, K.assignment) then return { 'MISSED' } end
 local now_due, members = occasion(K)
 local made_for = redis.call('HGET', META, 'occasion')
 

@@ -424,6 +424,56 @@ FAULTS = (
         _MEMBERSHIP,
     ),
     Fault(
+        "another application joins a group that one reads alone (against rule: one-application)",
+        (Edit("coordinator/redis/lua/join.lua", "if its ~= A.alone then return", "if false then return"),),
+        ("tests/coordinator/redis/test_one_application.py",),
+        schedules=300,
+    ),
+    Fault(
+        "a life that reads alone goes on after another application has read (against rule: one-application)",
+        (Edit("coordinator/redis/lua/join.lua", "if missed and A.alone ~= ''", "if false and A.alone ~= ''"),),
+        ("tests/coordinator/redis/test_one_application.py",),
+        schedules=300,
+    ),
+    Fault(
+        "a member whose lease ended reads beside one that reads alone (against rule: one-application)",
+        (
+            Edit(
+                "coordinator/redis/lua/shared/prelude.lua",
+                " or (of_another(member_key, 'alone') and not waits)",
+                "",
+            ),
+        ),
+        ("tests/coordinator/redis/test_one_application.py",),
+        schedules=300,
+    ),
+    Fault(
+        "two standbys take over beside each other, and one reads alone (against rule: one-application)",
+        (
+            Edit(
+                "coordinator/redis/lua/shared/standbys.lua",
+                "if (#working > 0 or taken) and",
+                "if false and",
+            ),
+        ),
+        ("tests/coordinator/redis/test_one_application.py",),
+    ),
+    Fault(
+        "a standby that has read before another application takes over (against rule: one-application)",
+        (Edit("coordinator/redis/lua/shared/standbys.lua", "waits, missed = false,", "missed ="),),
+        ("tests/coordinator/redis/test_one_application.py",),
+    ),
+    Fault(
+        "a member that stands by again reads its batch beside the next one (against rule: one-application)",
+        (Edit("coordinator/redis/lua/authorize.lua", "if of_another(K.member, 'alone') then", "if false then"),),
+        ("tests/coordinator/redis/test_one_application.py",),
+    ),
+    Fault(
+        "two reads that join topics share their group unasked (against rule: one-application)",
+        (Edit("coordinator/member/life.py", "(settings.alone or not settings.demanding)", "settings.alone"),),
+        ("tests/coordinator/member/test_life.py",),
+    ),
+    Fault(
         "AvailableNow ends when its own hashes are done",
         (
             Edit(

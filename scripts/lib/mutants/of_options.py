@@ -26,8 +26,9 @@ FAULTS = (
         ),
         ("tests/spark_coop_source/options/test_options.py",),
     ),
-    _ignored("allowIndividualCommit=false", "sharing=options.sharing is not False", "sharing=True", _AT_WORK),
-    _ignored("allowIndividualCommit=true", "demanding=options.sharing is True", "demanding=False", _CODES),
+    _ignored("sharing=partitions", 'sharing=options.sharing != "partitions"', "sharing=True", _AT_WORK),
+    _ignored("sharing=required", 'demanding=options.sharing == "required"', "demanding=False", _CODES),
+    _ignored("sharing=never", 'alone=options.sharing == "never"', "alone=False", _AT_WIRING),
     _ignored("that a member obeys", "        **part_of(options, MemberOptions),\n", "", _AT_WIRING),
     Fault(
         "an error with a code does not show its number",

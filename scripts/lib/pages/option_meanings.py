@@ -138,9 +138,10 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "The TCP port of the driver's host to which tasks connect, to report costs and ends. A range: the first "
             "free port of it. Each query needs a port of its own.", default="any free port"),
         "sharing": Meaning(_STREAM,
-            "Whether this application may own parts of partitions. false: it owns whole partitions only; members that "
-            "share still get work. true: the query fails at its start if a policy of the group or of a topic forbids "
-            "it. See docs/policies.md.", default="true where policies allow it"),
+            "How applications share the group. auto: they share partitions where the policies allow it. required: the "
+            "query fails at its start if a policy forbids that. partitions: this application owns whole partitions "
+            "only; members that share still get work. never: it reads the group alone, and others may only stand by; "
+            "use it with stateful operators. See docs/stateful.md and docs/policies.md."),
         "several_queries": Meaning(_STREAM,
             "Whether queries of one application may be members of one group. false: a second query fails with "
             "`GROUP_BUSY`. Two reads of one query (two `load()`s in a union or a join, both sides of a self-join) fail "

@@ -112,6 +112,7 @@ class Applications:
         self.world.server.seen["assigned"] += checkpoint.assigned
         standby = self.world.standbys.drawn(ends_by_itself=wishes.available_now)
         settings, name = replace(self._settings(wishes, checkpoint), standby=standby), f"d{len(self.drivers)}"
+        settings = replace(settings, alone=self.world.alone and self._times.random() < 0.5)
         made = RedundantDriver if self.world.redundant else Driver
         self.drivers.append(made(self.world, self.work, name, checkpoint, wishes, settings))
         self._running.append(self.drivers[-1])

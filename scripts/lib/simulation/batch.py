@@ -5,6 +5,7 @@ from coordinator.plan.packing import Task as Packed
 from coordinator.progress.ownership import narrowed
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.group_state import STANDBY
 from simulation import acknowledging, filters, promises
 from simulation.kafka import Record
 from simulation.ordering import Ordering
@@ -65,17 +66,29 @@ class Batch:
             packed = tuple(driver.query.tasks(end))
         batch = driver.service.state.batch
         readable = narrowed(end, (batch and batch.readable) or {})
-        promises.reads_what_is_owned(end, readable, before, self._world.invariants.state)
+        if not (self._world.alone and self._world.standbys.role(driver.member) == STANDBY):  # rule: one-application
+            promises.reads_what_is_owned(end, readable, before, self._world.invariants.state)
         if batch and not batch.replayed and end.by_key:
             in_order = promises.keeps_partition_order(driver.service.state.owning.policy, end, packed)
             self._world.server.seen["partition order"] += in_order
         if self._world.joined:
             self._world.server.seen["joined"] += promises.joined_hashes_are_in_one_task(packed)
         promises.reads_nothing_parked(readable, before, self._world.invariants.state)
+        if self._world.alone and any(packed):
+            self._alone()
         planned_with = self._checkpoint.planned_with[self._id[1]]
         if any(packed) and planned_with != driver.filter:
             raise Violation(f"FILTER: {end} was planned with {planned_with}, and is read with {driver.filter}")
         return readable, packed
+
+    def _alone(self) -> None:
+        """Between two reads of a life that reads alone, no other member has read (rule: one-application)."""
+        driver, readers, nonce = self._driver, self._world.readers, self._world.invariants.state.nonce
+        between = {member for member, at in readers[driver.last_read :] if at == nonce}
+        if driver.settings.alone and driver.last_read and between - {driver.member}:
+            raise Violation(f"ALONE: {driver.name} reads after {between}, and has read before")
+        readers.append((driver.member, nonce))
+        driver.last_read = len(readers)
 
     def _read(self, wanted: Slice) -> list[Record]:
         beginning = self._world.kafka.beginnings[wanted.topic_partition]

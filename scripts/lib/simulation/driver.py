@@ -157,7 +157,8 @@ class Driver(Process):
         standbys, state = self.world.standbys, self.world.invariants.state
         epochs = {epoch for owners in state.owners.values() for _, epoch, member in owners if member == self.member}
         if verb == "look":
-            standbys.looked(self.world.invariants.members, len(state.assignment), self.world.server.now_ms)
+            now_ms, alone = self.world.server.now_ms, self.world.alone
+            standbys.looked(self.world.invariants.members, len(state.assignment), now_ms, alone=alone)
             self._looked = standbys.role(self.member), epochs
         elif self._looked[0] == STANDBY and (gained := epochs - self._looked[1]):
             raise Violation(f"STANDBY: {self.name} acquires ranges at {sorted(gained)}")

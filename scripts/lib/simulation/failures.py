@@ -9,6 +9,7 @@ from coordinator.errors import (
     FilterChangedError,
     FilterMismatchError,
     GroupBusyError,
+    GroupNotSharedError,
     InconsistentGroupProtocolError,
     IndividualCommitNotAllowedError,
     KafkaAccessError,
@@ -29,8 +30,8 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
     """Raise `Violation` unless an event of this schedule explains the end of the driver."""
     seen: Counter[str] = world.server.seen
     match error:
-        case GroupBusyError():
-            expected = len(world.started) > 1
+        case GroupBusyError() | GroupNotSharedError():
+            expected = len(world.started) > 1 and (world.alone or isinstance(error, GroupBusyError))
         case FencedMemberError():
             expected = checkpoint.shared or seen["ghost"] > 0
         case RedisUnavailableError():

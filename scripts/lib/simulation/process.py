@@ -85,6 +85,7 @@ class Process(ABC):
             me=Joining({"host": self.name, "rack": rack}),
         )
         self.query: Query = self.service
+        self.last_read = 0  # the number of reads of all members after its own last one
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -72,7 +72,13 @@ REACHED = frozenset(
     | {"replayed the rest", "forgotten", "deleted", "replaced", "mirror"}
     | {"with standbys", "took over", "drained"}
     | {"growth kept", "growth seen late", "growth may disorder", "grow_unseen", "in order across a growth"}
-    | {"with ordering=partition", "with replica sets", "moved to another set"}
+    | {
+        "with ordering=partition",
+        "with sharing=never",
+        "GroupNotSharedError",
+        "with replica sets",
+        "moved to another set",
+    }
     | {"election", "transaction", "silence", "assigned"}
     | {"with a filter", "dropped", "waits for the filter", "change_filter", "FilterMismatchError", "FilterChangedError"}
 )

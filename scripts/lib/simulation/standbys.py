@@ -42,10 +42,10 @@ class Standbys:
         """Note the roles after a script."""
         self._before, self._roles = self._roles, roles
 
-    def looked(self, members: Members, assigned: int, now_ms: int) -> None:
+    def looked(self, members: Members, assigned: int, now_ms: int, *, alone: bool) -> None:
         """Raise `Violation` if too few members work after a look while a standby is there, or if too many took over.
 
-        `assigned`: so many members are in the assignment.
+        `assigned`: so many members are in the assignment. `alone`: one may be enough (rule: one-application).
         """
         if not (self or self.drains):
             return
@@ -53,7 +53,7 @@ class Standbys:
         there = _there(members, now_ms)
         working = {member for member in there if roles.get(member) != STANDBY}
         wanted = max(1, assigned)
-        if len(working) < wanted and working != there:
+        if len(working) < (1 if alone else wanted) and working != there:
             raise Violation(f"STANDBY: {sorted(working)} work, the assignment has {wanted} members, roles {roles}")
         took_over = {m for m in working if roles.get(m) == WORKING and before.get(m) == STANDBY}
         self._seen["took over"] += bool(took_over)

@@ -101,6 +101,7 @@ class World:
         self.server.seen["with ordering=partition"] += whole
         self.server.seen["with thousands of offsets"] += self.wide
         self.server.seen["without order"] += self.without_order
+        self.readers: list[tuple[str, str | None]] = []  # of each batch that was read: its member, and the nonce
         self.started: list[Wishes] = []  # of each driver so far
         self.sessions = session_lengths(seed, SESSION_MS, differ=not self.peaceful)
         self.server.seen["with sessions that differ"] += len(self.sessions) > 1
@@ -168,7 +169,10 @@ class World:
         drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
         drawn |= {"different subscribers": self.kafka.apart, "cuts": self.cuts, "long triggers": self.waits}
         plain = may and not (self.wide or self.cuts or self.standbys or self.standbys.drains or self.filters)
-        self.redundant = plain and Random(f"{seed} sets").random() < 0.35  # noqa: S311 - it must replay
+        alone = Random(f"{seed} alone").random() < 0.08  # noqa: S311 - likewise
+        self.alone = alone and not (self.pins or self.without_order or self.joined or self.kafka.apart)
+        self.server.seen["with sharing=never"] += self.alone
+        self.redundant = plain and not self.alone and Random(f"{seed} sets").random() < 0.35  # noqa: S311 - it must replay
         self.retires = self.retires and not (self.kafka.apart or self.redundant)
         self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
 
@@ -305,7 +309,7 @@ class World:
 
         A thread of a driver that gets no turn for a session, as one of many may, stands still like a paused process.
         """
-        excuses = ("crash", "deletions", "late heartbeat", "RedisUnavailableError")
+        excuses = ("crash", "deletions", "late heartbeat", "RedisUnavailableError", "RedisNotReadyError")
         lost = any(self.server.seen[what] for what in excuses)
         watched = self.peaceful and not lost
         self.server.seen["watched for repeats"] += watched

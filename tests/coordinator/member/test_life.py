@@ -6,10 +6,16 @@ from itertools import product
 
 import pytest
 
-from coordinator.errors import FencedMemberError, GroupBusyError, InvalidOptionError, RedisUnavailableError
+from coordinator.errors import (
+    FencedMemberError,
+    GroupBusyError,
+    GroupNotSharedError,
+    InvalidOptionError,
+    RedisUnavailableError,
+)
 from coordinator.member import life, recovery
 from coordinator.member.decision import Decision, LookAgain, Step
-from coordinator.member.evidence import Evidence
+from coordinator.member.evidence import NOTHING, Evidence
 from coordinator.member.requests import Claim, Event, Join, LogLine, ReadMetadata
 from coordinator.member.state import Away, Life, Owning, Pacing, Shown, State
 from coordinator.plan.planning import Cutting
@@ -17,7 +23,7 @@ from coordinator.progress.ownership import Fact
 from coordinator.redis.replies import Joining, JoinReply, SeenState
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import OffsetByPartition, Topics
-from coordinator.values.verdicts import Busy, Fenced, Lost, Recovering, Superseded, Verdict
+from coordinator.values.verdicts import Alone, Busy, Fenced, Lost, Missed, Recovering, Superseded, Verdict
 from states import FRESH, LIFE, MEMBER, NOW, TP, asks, call, decided, end_of, fails, joined, refused
 
 SILENT = RedisUnavailableError("redis:6379 does not answer", "start it")
@@ -177,6 +183,23 @@ def test_busy_with_a_read_of_the_same_query__fail_at_once() -> None:
     assert decision == Decision(joined(), (), fails(GroupBusyError, "member m-2 of group 'g' is a read of this query"))
 
 
+@pytest.mark.parametrize(
+    ("theirs", "words"),
+    [pytest.param("m-2", "that query has sharing=never", id="theirs"), pytest.param("", "this query has", id="ours")],
+)
+def test_alone_with_a_lease_that_grows__one_of_the_two_reads_alone(theirs: str, words: str) -> None:
+    """Rule: one-application."""
+    waiting, verdict = replace(LIFE, other=("m-2", NOW + 9_999)), Alone("m-2", NOW + 10_000, NOW, theirs)
+    decision = decided(life.busy, refused(verdict, waiting), call(), (ReadMetadata("m-2"), {}))
+    assert decision == Decision(joined(life=waiting), (), fails(GroupNotSharedError, words))
+
+
+def test_missed__the_query_ends_at_once() -> None:
+    """Rule: one-application."""
+    decision = decided(life.busy, refused(Missed()), call())
+    assert decision == Decision(joined(), (), fails(GroupNotSharedError, "has read it in between"))
+
+
 REPORTED = {
     "topics": "orders",
     "capacity": "1",
@@ -224,7 +247,18 @@ def test_join_with_joined_topics__be_the_one_reader_of_each_topic_in_the_query()
     rejoins = joined(life=LIFE.rejoining())
     asked = Joining({**REPORTED, "query": "q"}, "app", topics=("orders",))
     assert asked.alone_as == ["app orders", "q orders"]
-    assert decided(life.join, rejoins, ours) == asks(rejoins, Join("n-1", asked))
+    assert decided(life.join, rejoins, ours) == asks(rejoins, Join("n-1", replace(asked, alone="q")))
+    shared = replace(ours, setup=replace(ours.setup, settings=replace(ours.setup.settings, demanding=True)))
+    assert decided(life.join, rejoins, shared) == asks(rejoins, Join("n-1", asked)), "sharing=required asks for it"
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_join_to_read_alone__under_the_name_of_the_checkpoint(returns: bool) -> None:
+    """Rule: one-application."""
+    rejoins = joined(life=LIFE.rejoining())
+    alone = call(alone=True, offset=replace(NOTHING, member=MEMBER) if returns else NOTHING)
+    asked = Joining(REPORTED, alone=MEMBER, returns=returns)
+    assert decided(life.join, rejoins, alone) == asks(rejoins, Join("n-1", asked))
 
 
 def test_join_with_a_part_of_the_joined_topics__of_an_unknown_query__refuse() -> None:

@@ -159,7 +159,7 @@ def test_a_policy_changes_while_a_query_runs__it_ends_if_it_cannot_follow(
         (ORDERED, {"takes": "keys"}, fails(TopicRangeFetchNotAllowedError, "pass it to map_batches")),
         (UNSHARED, {"takes": "keys"}, Return(None)),
         (ORDERED, {"ordering": "none", "demanding": True}, fails(TopicRangeFetchNotAllowedError, "ordering=none")),
-        (ORDERED, {"demanding": True}, fails(TopicRangeFetchNotAllowedError, "allowIndividualCommit=true is set")),
+        (ORDERED, {"demanding": True}, fails(TopicRangeFetchNotAllowedError, "sharing=required is set")),
     ],
 )
 def test_a_start_that_demands_parts__is_refused(policy: Policy, query: dict[str, Any], outcome: Any) -> None:

@@ -32,6 +32,7 @@ from states import (
     asks,
     call,
     decided,
+    end_of,
     held,
     joined,
     look,
@@ -150,6 +151,23 @@ def test_another_owned_the_range_in_between__lost_and_assigned() -> None:
     )
     assert decision.effects == (Notify({}, {TP: (WHOLE,)}, {TP: (WHOLE,)}),)
     assert decision.state.owning.acquired.ownership == owned(epoch=NEXT_EPOCH)
+
+
+def test_ranges_move_after_a_batch__say_once_that_the_state_of_spark_does_not() -> None:
+    """Rule: one-application."""
+    query = call(offset=end_of())
+    answers = (
+        (LookAtGroup(), SURPLUS),
+        (Acquire({TP: (LEFT,)}), held(10)),
+        (Release({TP: (RIGHT,)}), 1),
+        (Acquire({TP: (LEFT,)}, again=True), held(10, LEFT)),
+    )
+    decision = decided(follow, joined(owning=owning()), query, *answers)
+    *_, line = decision.effects
+    assert "set sharing=never" in str(line)
+    assert decision.state.owning.moved
+    again = decided(follow, joined(owning=owning(moved=True)), query, *answers)
+    assert line not in again.effects
 
 
 MORE = look({TP: (WHOLE,), TP1: (WHOLE,)})

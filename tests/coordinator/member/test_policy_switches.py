@@ -1,4 +1,4 @@
-"""Policies and `allowIndividualCommit` at work, on real servers, without Spark (rule: sharing-policies)."""
+"""Policies and `sharing` at work, on real servers, without Spark (rule: sharing-policies)."""
 
 import pytest
 
@@ -66,7 +66,7 @@ def test_a_query_that_asks_for_parts_where_they_are_forbidden_fails_at_its_start
     asking = application(members, subscribed(tp), demanding=True)
     members.policies.set_policy({policy.format(tp.topic): "false"})
     take_turns([asking], lambda: members.state.stable == {tp: 5}, "who runs already goes on")
-    with pytest.raises(error, match=r"allowIndividualCommit=true is set") as refused:
+    with pytest.raises(error, match=r"sharing=required is set") as refused:
         application(members, subscribed(tp), demanding=True)
     assert f"coop-kafka policy {members.name} --set {policy.format(tp.topic)}=true" in str(refused.value)
     take_turns([application(members, subscribed(tp))], lambda: True, "who asks for nothing starts")

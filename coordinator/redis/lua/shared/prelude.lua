@@ -224,12 +224,17 @@ local function fenced(member_key)
   return nil
 end
 
--- A member whose lease had ended gets no range and no batch if the group has another filter by now: it joins again
--- (rule: one-filter). It may still commit and seal the batch that it reads, since it owns its ranges (rule: lease-end).
-local function other_filter(member_key)
-  local its_filter = redis.call('HGET', member_key, 'filter') or ''
-  if its_filter ~= (redis.call('HGET', META, 'filter') or '') then return { 'REJOIN' } end
-  return nil
+local function of_another(member_key, field)  -- whether the group has another value of it than the member
+  return (redis.call('HGET', member_key, field) or '') ~= (redis.call('HGET', META, field) or '')
+end
+
+-- A member whose lease had ended gets no range and no batch if the group has another filter by now, or is read by another
+-- application alone: it joins again (rule: one-filter, rule: one-application). It may still commit and seal the batch that
+-- it reads, since it owns its ranges (rule: lease-end). A standby, also one that worked before, waits beside that application.
+local function other_policy(member_key)
+  local waits = redis.call('HGET', string.gsub(META, 'meta$', 'standbys'), call.member) == 'standby'
+  local differs = of_another(member_key, 'filter') or (of_another(member_key, 'alone') and not waits)
+  return differs and { 'REJOIN' } or nil
 end
 
 local function reply(...)  -- the reply of a verb that writes

@@ -1,0 +1,188 @@
+"""One application reads a group alone, in a real Redis (rule: one-application)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from coordinator.redis.group_state import STANDBY, WORKING
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.replies import Caller, Joining
+from coordinator.values import verdicts
+from store_world import SESSION, TP, WANTED, World, lane, offset
+
+ON_EACH_SERVER = True
+LEASE_OVER = SESSION + 1
+
+
+@pytest.fixture
+def founded(world: World) -> World:
+    """A group with positions."""
+    world.found()
+    return world
+
+
+def join(
+    world: World,
+    member: str,
+    alone: str = "",
+    life: str = "i1",
+    *,
+    before: str = "",
+    role: str = "",
+    returns: bool = False,
+) -> Caller:
+    joining = Joining({"host": "h", "topics": "orders"}, alone=alone, role=role, returns=returns)
+    answer = world.store.members.join(Caller(member, life), before, joining)
+    return Caller(member, life, answer.seen.nonce, str(answer.seen.seq))
+
+
+def assign_all(world: World, caller: Caller) -> None:
+    look = world.store.members.look(caller).value
+    world.store.members.assign(caller, look.occasion, "test 1", {caller.member: WANTED})
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("a", ""), ("", "b")])
+def test_a_group_that_one_application_reads_alone_admits_no_other(founded: World, first: str, second: str) -> None:
+    join(founded, "m-1", first)
+    with pytest.raises(verdicts.Alone) as refused:
+        join(founded, "m-2", second)
+    assert (refused.value.member, refused.value.theirs) == ("m-1", first)
+    assert refused.value.lease_end_ms == founded.now + SESSION
+    founded.lapse(LEASE_OVER)
+    assert join(founded, "m-2", second).nonce
+
+
+@pytest.mark.parametrize("alone", ["", "a"])
+def test_members_of_one_application_read_together(founded: World, alone: str) -> None:
+    """Both reads of a join of streams, for example; and all members of a group that is shared."""
+    first = join(founded, "m-1", alone)
+    join(founded, "m-2", alone)
+    assert founded.store.members.look(first).value.members == ("m-1", "m-2")
+
+
+CALLS: dict[str, Callable[[World, Caller], object]] = {
+    "look": lambda world, me: world.store.members.look(me),
+    "acquire": lambda world, me: world.store.positions.acquire(me, WANTED),
+    "authorize": lambda world, me: world.store.positions.authorize(me, offset(lane("aa.1", 0, 10))),
+}
+
+
+@pytest.mark.parametrize("verb", CALLS)
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("a", ""), ("", "b")])
+def test_a_member_whose_lease_ended_reads_nothing_beside_the_next_one(
+    founded: World, verb: str, first: str, second: str
+) -> None:
+    slept = join(founded, "m-1", first)
+    founded.lapse(LEASE_OVER)
+    join(founded, "m-2", second)
+    with pytest.raises(verdicts.Rejoin):
+        CALLS[verb](founded, slept)
+
+
+@pytest.mark.parametrize("gone", [pytest.param(False, id="at work"), pytest.param(True, id="gone again")])
+def test_a_life_that_reads_alone_ends_once_another_has_read(founded: World, gone: bool) -> None:
+    """Its checkpoint lacks what the other one read, also if that one has gone."""
+    slept = join(founded, "m-1", "a")
+    founded.lapse(LEASE_OVER)
+    join(founded, "m-2", "b")
+    founded.lapse(LEASE_OVER if gone else 0)
+    with pytest.raises(verdicts.Missed):
+        join(founded, "m-1", "a", before=slept.nonce)
+
+
+@pytest.mark.parametrize(
+    ("between", "missed"),
+    [
+        pytest.param("b", True, id="another one read alone in between"),
+        pytest.param(None, False, id="nobody read"),
+        pytest.param("", False, id="queries that share are not known by name"),
+    ],
+)
+def test_a_checkpoint_comes_back_unless_another_one_has_read(founded: World, between: str | None, missed: bool) -> None:
+    join(founded, "m-1", "a")
+    founded.lapse(LEASE_OVER)
+    if between is not None:
+        join(founded, "m-2", between)
+        founded.lapse(LEASE_OVER)
+    if missed:
+        with pytest.raises(verdicts.Missed):
+            join(founded, "m-1", "a", "i2", returns=True)
+        assert join(founded, "m-3", "c").nonce, "a new checkpoint has no state that could lack records"
+    else:
+        assert join(founded, "m-1", "a", "i2", returns=True).nonce
+
+
+def test_a_life_that_shares_comes_back_after_one_that_read_alone(founded: World) -> None:
+    slept = join(founded, "m-1")
+    founded.lapse(LEASE_OVER)
+    join(founded, "m-2", "b")
+    with pytest.raises(verdicts.Alone):
+        join(founded, "m-1", before=slept.nonce)
+    founded.lapse(LEASE_OVER)
+    assert join(founded, "m-1", before=slept.nonce).nonce == slept.nonce
+
+
+def test_a_standby_waits_beside_it_and_takes_over(founded: World) -> None:
+    owner = join(founded, "m-1", "a")
+    assign_all(founded, owner)
+    standby = join(founded, "m-2", "b", role=STANDBY)
+    assert founded.store.members.look(standby).value.role == STANDBY
+    founded.lapse(LEASE_OVER)
+    assert founded.store.members.look(standby).value.role == WORKING
+    with pytest.raises(verdicts.Rejoin):
+        founded.store.members.look(owner)
+    with pytest.raises(verdicts.Missed):
+        join(founded, "m-1", "a", before=owner.nonce)
+
+
+@pytest.mark.parametrize("has_read", [False, True])
+def test_a_standby_that_has_read_before_another_one_ends_instead_of_taking_over(founded: World, has_read: bool) -> None:
+    """For example a member whose lease ended, and whose successor died."""
+    owner = join(founded, "m-1", "a")
+    assign_all(founded, owner)
+    standby = join(founded, "m-2", "b", role=STANDBY, returns=has_read)
+    founded.lapse(LEASE_OVER)
+    if has_read:
+        with pytest.raises(verdicts.Missed):
+            founded.store.members.look(standby)
+    else:
+        assert founded.store.members.look(standby).value.role == WORKING
+
+
+def test_a_member_that_stands_by_again_reads_nothing_beside_the_one_that_works(founded: World) -> None:
+    owner = join(founded, "m-1", "a")
+    assign_all(founded, owner)
+    (mine,) = founded.store.positions.acquire(owner, WANTED).value.ownership[TP]
+    planned = offset(lane(mine.epoch, 0, 10))
+    assert founded.store.positions.authorize(owner, planned).value.owned
+    standby = join(founded, "m-2", "b", role=STANDBY)
+    founded.redis.hset(GroupKeys(founded.group).standbys, "m-1", STANDBY)
+    assert founded.store.members.look(standby).value.role == WORKING
+    assert founded.store.positions.authorize(owner, replace(planned, early=1)).value.owned == {TP: ()}
+
+
+def test_only_one_standby_takes_over_from_several_lost_members(founded: World) -> None:
+    """They shared the group; a standby that reads alone works by itself."""
+    for member in ("m-1", "m-2"):
+        first = join(founded, member)
+    look = founded.store.members.look(first).value
+    founded.store.members.assign(first, look.occasion, "test 1", {"m-1": WANTED, "m-2": {TP: ()}})
+    for member in ("m-3", "m-4"):
+        standby = join(founded, member, member, role=STANDBY)
+    founded.lapse(LEASE_OVER)
+    for member in ("m-3", "m-4"):
+        standby = join(founded, member, member, role=STANDBY)
+    founded.store.members.look(standby)
+    roles = founded.redis.hvals(GroupKeys(founded.group).standbys)
+    assert sorted(roles) == [STANDBY, WORKING]
+
+
+def test_a_standby_that_worked_waits_again_if_another_one_works(founded: World) -> None:
+    """It shares, so its checkpoint lacks nothing."""
+    for member in ("m-1", "m-2"):
+        founded.redis.hset(GroupKeys(founded.group).standbys, member, WORKING)
+    other = join(founded, "m-2", "b", role=WORKING)
+    join(founded, "m-1", role=WORKING)
+    assert founded.store.members.look(other).value.role == WORKING
+    assert founded.redis.hget(GroupKeys(founded.group).standbys, "m-1") == STANDBY
