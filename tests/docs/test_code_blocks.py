@@ -62,7 +62,7 @@ ELSEWHERE = {
     ("docs/spark.md", "sql"): "tests/end_to_end/test_ways_into_spark.py",
     ("docs/spark.md", "yaml"): "tests/end_to_end/test_ways_into_spark.py",
     ("docs/another-cluster.md", "console"): "tests/coordinator/member/test_copied_offsets.py",
-    ("docs/what-it-looks-like.md", "console"): OPERATOR,
+    ("docs/troubleshooting.md", "console"): OPERATOR,
 }
 HERE = {
     ("docs/assignors.md", "python"),

@@ -19,7 +19,7 @@ _HEAD = """# Errors, events and metrics
 - [Events](#events) that a group records.
 - [Metrics](#metrics) of lanes and batches, from a group. Those of a query are in [last-progress.md](last-progress.md).
 
-Remedies step by step: [operations.md](operations.md#troubleshooting).
+Remedies step by step: [troubleshooting](troubleshooting.md).
 
 ## Errors
 
