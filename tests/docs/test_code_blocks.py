@@ -83,7 +83,7 @@ HERE = {
     ("docs/redundancy.md", "python"),
     ("docs/reference.md", "python"),
     ("docs/slow-keys.md", "python"),
-    ("docs/without-order.md", "python"),
+    ("docs/ordering.md", "python"),
 }
 
 
@@ -115,7 +115,7 @@ def executed(code: str, names: Mapping[str, object]) -> dict[str, Any]:
     return after
 
 
-@pytest.mark.parametrize("page", ["docs/redundancy.md", "docs/without-order.md"])
+@pytest.mark.parametrize("page", ["docs/ordering.md", "docs/redundancy.md"])
 def test_a_stream_of_a_page_reads_new_records(spark: SparkSession, kafka: Kafka, place: Place, page: str) -> None:
     for number, code in enumerate(blocks(page, "python")):
         rows, name = executed(place.put_in(code), {"spark": spark})["_"], f"rows_{number}"

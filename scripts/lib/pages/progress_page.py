@@ -19,7 +19,7 @@ coop-kafka writes the JSON text `sources[0].latestOffset`:
 - The name `#` has the report, with the fields below. A field without a value is absent.
 - The three fields `...OffsetsBehindLatest` appear after the query has planned its first batch. They count from the end
   of the last planned batch to the log end.
-- A query without a group, or [without order](without-order.md), has no fields of lanes.
+- A query without a group, or [without order](ordering.md#none), has no fields of lanes.
 - Other members of the group have reports of their own. `coop-kafka top` shows all.
 
 ## Fields
