@@ -55,6 +55,7 @@ ELSEWHERE = {
     ("docs/getting-started.md", "python"): README,
     ("docs/joins.md", "python"): "tests/end_to_end/test_joined_topics.py",
     ("docs/functions.md", "python"): README,
+    ("docs/migrate.md", "python"): README,
     ("docs/operations.md", "console"): OPERATOR,
     ("docs/policies.md", "console"): OPERATOR,
     ("docs/spark.md", "console"): "tests/end_to_end/test_ways_into_spark.py",
@@ -76,7 +77,7 @@ HERE = {
     ("docs/functions.md", "console"),
     ("docs/monitoring.md", "console"),
     ("docs/monitoring.md", "yaml"),
-    ("docs/moving.md", "console"),
+    ("docs/migrate.md", "console"),
     ("docs/operations.md", "python"),
     ("docs/protocol.md", "json"),
     ("docs/protocol.md", "python"),
@@ -247,7 +248,7 @@ def test_a_query_of_sparks_source_moves_over_and_back_as_the_page_shows(
     with ending(writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()) as query:
         assert query.awaitTermination(DEADLINE_S)
     servers_of = ("--redis", place.options["redisUrl"], "--bootstrap-server", place.options["kafka.bootstrap.servers"])
-    for command in commands("docs/moving.md"):
+    for command in commands("docs/migrate.md"):
         here = command.replace("/data/checkpoints/orders", checkpoint).replace("orders-job", group)
         _, *words = shlex.split(here.replace("orders-plain", f"{group}-plain"))
         code, out, err = run(*words, *servers_of)

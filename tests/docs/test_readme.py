@@ -19,7 +19,7 @@ from topics import Kafka
 README = (ROOT / "README.md").read_text()
 BEGINNING = ("README.md", "docs/getting-started.md")
 JOB_TO_COPY = (ROOT / "scripts" / "flights_job.py").read_text()
-PAGES = (*BEGINNING, "docs/functions.md", "docs/failing-records.md")
+PAGES = (*BEGINNING, "docs/migrate.md", "docs/functions.md", "docs/failing-records.md")
 PYTHON = [code for page in PAGES for code in blocks(page, "python")]
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
 JOBS = [c for c in PYTHON if "SparkSession" in c]
