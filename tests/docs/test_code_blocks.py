@@ -69,13 +69,11 @@ HERE = {
     ("docs/assignors.md", "python"),
     ("docs/audit.md", "console"),
     ("docs/audit.md", "python"),
-    ("docs/last-progress.md", "json"),
-    ("docs/last-progress.md", "python"),
-    ("docs/logging.md", "console"),
-    ("docs/logging.md", "json"),
     ("docs/managed-services.md", "python"),
     ("docs/functions.md", "console"),
     ("docs/monitoring.md", "console"),
+    ("docs/monitoring.md", "json"),
+    ("docs/monitoring.md", "python"),
     ("docs/monitoring.md", "yaml"),
     ("docs/migrate.md", "console"),
     ("docs/operations.md", "python"),
@@ -197,7 +195,7 @@ def test_the_listeners_of_a_page_hear_of_a_query(
     listeners: list[StreamingQueryListener],
     metrics_server: list[tuple[WSGIServer, Thread]],
 ) -> None:
-    printing, serving = blocks("docs/last-progress.md", "python")
+    printing, serving = blocks("docs/monitoring.md", "python")
     executed(printing, {"spark": spark})
     executed(serving.replace("9400", "0"), {"spark": spark})
     ((server, _),) = metrics_server
@@ -217,7 +215,7 @@ def text_of(url: str) -> str:
 def test_the_log_line_of_a_page_is_logged(place: Place) -> None:
     (job,) = (code for code in blocks("docs/getting-started.md", "python") if "SparkSession" in code)
     (place.folder / "first_job.py").write_text(place.put_in(job))
-    (command,) = commands("docs/logging.md")
+    (command,) = (each for each in commands("docs/monitoring.md") if each.startswith("COOP_LOG_"))
     assert " INFO coordinator.batches: group " in place.run(f"bash -c '{command} 2>&1'")
 
 
@@ -231,7 +229,7 @@ def test_the_credentials_of_a_page_are_read_from_the_file(tmp_path: Path) -> Non
 
 
 def test_the_servers_of_a_page_answer(place: Place) -> None:
-    verbs = [each for each in commands("docs/monitoring.md") if not each.startswith("pip ")]
+    verbs = [each for each in commands("docs/monitoring.md") if not each.startswith(("pip ", "COOP_LOG_"))]
     for command, greeting in zip(verbs, ("Groups", "Metrics"), strict=True):
         _, verb, *flags = shlex.split(place.put_in(command))
         kept = flags[: flags.index("--listen")] if "--listen" in flags else flags
