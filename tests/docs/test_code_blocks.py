@@ -47,6 +47,8 @@ ELSEWHERE = {
     ("README.md", "python"): README,
     ("docs/benchmarks.md", "console"): "scripts/bench",
     ("docs/commit-api.md", "python"): "tests/docs/test_commit_api.py",
+    ("docs/cookbook.md", "console"): "tests/docs/test_cookbook.py",
+    ("docs/cookbook.md", "python"): "tests/docs/test_cookbook.py",
     ("docs/deployment.md", "bash"): "scripts/cluster",  # and scripts/image
     ("docs/deployment.md", "console"): "scripts/cluster",
     ("docs/failing-records.md", "console"): OPERATOR,

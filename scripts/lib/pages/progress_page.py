@@ -7,8 +7,8 @@ from spark_coop_source.metrics.prometheus import FAMILIES, LOG_ENDS, PREFIX
 _FIELDS = """
 ### Progress of a query
 
-The fields of `#` in `lastProgress.sources[0].latestOffset` ([how to read it](monitoring.md#progress-of-a-query)). A field
-without a value is absent.
+The fields of `#` in `lastProgress.sources[0].latestOffset` ([how to read it](monitoring.md#progress-of-a-query)).
+A field without a value is absent.
 
 """
 
