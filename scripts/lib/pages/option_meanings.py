@@ -147,11 +147,11 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "with either value: use a separate group for each read, or `copartition`."),
         "redundancy": Meaning(_STREAM,
             "How many members read each record. 2: the members form two replica sets, each of which reads everything, "
-            "and has positions of its own. See docs/redundancy.md."),
+            "and has positions of its own. See docs/applications.md."),
         "standby": Meaning(_STREAM,
             "Whether this query is a standby: it owns nothing while enough others work, and takes over when one is "
             "lost. Not for a batch, nor with AvailableNow, key ranges in `assign`, `copartition`, `redundancy` or "
-            "`ordering=none`. See docs/redundancy.md."),
+            "`ordering=none`. See docs/applications.md."),
         "ordering": Meaning(_STREAM,
             "What the group keeps in order. key: the records of each key. partition: the records of each partition, "
             "which one task then reads whole. none: nothing; members then share partitions by offsets, and a slow key "
