@@ -262,7 +262,7 @@ ROWS = (
         "UnsupportedVersionError IncompatibleBrokerVersion UnrecognizedBrokerVersion",
         LogError,
         "is too old for this request, or has switched it off",
-        "use a broker that docs/compatibility.md names; after an upgrade, also raise its features (metadata.version)",
+        "use a broker that docs/deployment.md names; after an upgrade, also raise its features (metadata.version)",
     ),
     FailureKind(
         "KafkaConfigurationError",

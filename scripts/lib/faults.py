@@ -1,6 +1,6 @@
 """The command `scripts/faults`: brings about thirteen faults, one after the other, and waits until each shows.
 
-For each it prints what an operator runs, and the lines that show the fault. docs/what-it-looks-like.md explains them.
+For each it prints what an operator runs, and the lines that show the fault. docs/troubleshooting.md explains them.
 """
 
 import argparse
@@ -142,16 +142,16 @@ FAULTS = (
     Fault("frozen broker", "log", _WAITS, happens=_freeze_only_copy, of_brokers=True),
     Fault("no leader", "log", r"\(no leader\); their records wait", happens=_kill_only_copy, of_brokers=True),
     Fault("Kafka away", "log", r"asked again for up to", happens=_kill_all, of_brokers=True),
-    Fault("log aged", "log", r"DATA_LOSS: ", happens=_age),
+    Fault("records expired", "log", r"DATA_LOSS: ", happens=_age),
     Fault(
-        "capped partition",
+        "too many failing keys",
         "coop-kafka events GROUP",
         r" failing .*maxDeferredKeys",
         "fails",
         _AGAIN,
         {"maxDeferredKeys": "1"},
     ),
-    Fault("gated partition", "coop-kafka describe GROUP", r"older partitions", "fails", _AGAIN, happens=_grow),
+    Fault("new partition waits", "coop-kafka describe GROUP", r"older partitions", "fails", _AGAIN, happens=_grow),
     Fault("lagging partition", "coop-kafka list", r" \d{5} ", "slow", happens=_backlog),
     Fault("parked record", "coop-kafka stuck GROUP", r"parked .*ValueError", "fails", OnError(2, "100ms", then="park")),
 )

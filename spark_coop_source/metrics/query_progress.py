@@ -3,7 +3,7 @@
     progress.json   {"id": ..., "batchId": 7, "sources": [{"latestOffset": {"orders": {"0": 50}, "#": {...}}, ...}]}
                                                                            log ends              the report
 
-docs/last-progress.md explains each field. A source of another format has no value here.
+docs/reference.md explains each field. A source of another format has no value here.
 """
 
 import json

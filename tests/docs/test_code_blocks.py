@@ -47,6 +47,8 @@ ELSEWHERE = {
     ("README.md", "python"): README,
     ("docs/benchmarks.md", "console"): "scripts/bench",
     ("docs/commit-api.md", "python"): "tests/docs/test_commit_api.py",
+    ("docs/cookbook.md", "console"): "tests/docs/test_cookbook.py",
+    ("docs/cookbook.md", "python"): "tests/docs/test_cookbook.py",
     ("docs/deployment.md", "bash"): "scripts/cluster",  # and scripts/image
     ("docs/deployment.md", "console"): "scripts/cluster",
     ("docs/failing-records.md", "console"): OPERATOR,
@@ -55,35 +57,33 @@ ELSEWHERE = {
     ("docs/getting-started.md", "python"): README,
     ("docs/joins.md", "python"): "tests/end_to_end/test_joined_topics.py",
     ("docs/functions.md", "python"): README,
+    ("docs/migrate.md", "python"): README,
     ("docs/operations.md", "console"): OPERATOR,
     ("docs/policies.md", "console"): OPERATOR,
     ("docs/spark.md", "console"): "tests/end_to_end/test_ways_into_spark.py",
     ("docs/spark.md", "python"): "tests/end_to_end/test_ways_into_spark.py",
     ("docs/spark.md", "sql"): "tests/end_to_end/test_ways_into_spark.py",
     ("docs/spark.md", "yaml"): "tests/end_to_end/test_ways_into_spark.py",
-    ("docs/another-cluster.md", "console"): "tests/coordinator/member/test_copied_offsets.py",
-    ("docs/what-it-looks-like.md", "console"): OPERATOR,
+    ("docs/troubleshooting.md", "console"): OPERATOR,
 }
 HERE = {
+    ("docs/applications.md", "python"),
     ("docs/assignors.md", "python"),
     ("docs/audit.md", "console"),
     ("docs/audit.md", "python"),
-    ("docs/last-progress.md", "json"),
-    ("docs/last-progress.md", "python"),
-    ("docs/logging.md", "console"),
-    ("docs/logging.md", "json"),
-    ("docs/managed-services.md", "python"),
+    ("docs/deployment.md", "python"),
     ("docs/functions.md", "console"),
     ("docs/monitoring.md", "console"),
+    ("docs/monitoring.md", "json"),
+    ("docs/monitoring.md", "python"),
     ("docs/monitoring.md", "yaml"),
-    ("docs/moving.md", "console"),
+    ("docs/migrate.md", "console"),
     ("docs/operations.md", "python"),
     ("docs/protocol.md", "json"),
     ("docs/protocol.md", "python"),
-    ("docs/redundancy.md", "python"),
     ("docs/reference.md", "python"),
     ("docs/slow-keys.md", "python"),
-    ("docs/without-order.md", "python"),
+    ("docs/ordering.md", "python"),
 }
 
 
@@ -115,9 +115,9 @@ def executed(code: str, names: Mapping[str, object]) -> dict[str, Any]:
     return after
 
 
-@pytest.mark.parametrize("page", ["docs/redundancy.md", "docs/without-order.md"])
+@pytest.mark.parametrize("page", ["docs/applications.md", "docs/ordering.md"])
 def test_a_stream_of_a_page_reads_new_records(spark: SparkSession, kafka: Kafka, place: Place, page: str) -> None:
-    for number, code in enumerate(blocks(page, "python")):
+    for number, code in enumerate(each for each in blocks(page, "python") if "first_quarter" not in each):
         rows, name = executed(place.put_in(code), {"spark": spark})["_"], f"rows_{number}"
         writer = rows.writeStream.format("memory").queryName(name)
         with ending(writer.option("checkpointLocation", str(place.folder / name)).start()) as query:
@@ -196,7 +196,7 @@ def test_the_listeners_of_a_page_hear_of_a_query(
     listeners: list[StreamingQueryListener],
     metrics_server: list[tuple[WSGIServer, Thread]],
 ) -> None:
-    printing, serving = blocks("docs/last-progress.md", "python")
+    printing, serving = blocks("docs/monitoring.md", "python")
     executed(printing, {"spark": spark})
     executed(serving.replace("9400", "0"), {"spark": spark})
     ((server, _),) = metrics_server
@@ -216,12 +216,12 @@ def text_of(url: str) -> str:
 def test_the_log_line_of_a_page_is_logged(place: Place) -> None:
     (job,) = (code for code in blocks("docs/getting-started.md", "python") if "SparkSession" in code)
     (place.folder / "first_job.py").write_text(place.put_in(job))
-    (command,) = commands("docs/logging.md")
+    (command,) = (each for each in commands("docs/monitoring.md") if each.startswith("COOP_LOG_"))
     assert " INFO coordinator.batches: group " in place.run(f"bash -c '{command} 2>&1'")
 
 
 def test_the_credentials_of_a_page_are_read_from_the_file(tmp_path: Path) -> None:
-    (code,) = blocks("docs/managed-services.md", "python")
+    (code,) = blocks("docs/deployment.md", "python")
     secret = tmp_path / "redis"
     provider = executed(code.replace("/var/run/secrets/redis", str(secret)), {})["Rotating"]()
     for password in ("first", "second"):
@@ -230,7 +230,7 @@ def test_the_credentials_of_a_page_are_read_from_the_file(tmp_path: Path) -> Non
 
 
 def test_the_servers_of_a_page_answer(place: Place) -> None:
-    verbs = [each for each in commands("docs/monitoring.md") if not each.startswith("pip ")]
+    verbs = [each for each in commands("docs/monitoring.md") if not each.startswith(("pip ", "COOP_LOG_"))]
     for command, greeting in zip(verbs, ("Groups", "Metrics"), strict=True):
         _, verb, *flags = shlex.split(place.put_in(command))
         kept = flags[: flags.index("--listen")] if "--listen" in flags else flags
@@ -247,7 +247,7 @@ def test_a_query_of_sparks_source_moves_over_and_back_as_the_page_shows(
     with ending(writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()) as query:
         assert query.awaitTermination(DEADLINE_S)
     servers_of = ("--redis", place.options["redisUrl"], "--bootstrap-server", place.options["kafka.bootstrap.servers"])
-    for command in commands("docs/moving.md"):
+    for command in (each for each in commands("docs/migrate.md") if "kafka-group:" not in each):
         here = command.replace("/data/checkpoints/orders", checkpoint).replace("orders-job", group)
         _, *words = shlex.split(here.replace("orders-plain", f"{group}-plain"))
         code, out, err = run(*words, *servers_of)

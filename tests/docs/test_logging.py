@@ -1,4 +1,4 @@
-"""docs/logging.md names the loggers that the code has, and no others."""
+"""docs/monitoring.md names the loggers that the code has, and no others."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ from broker_jars import ROOT
 from coordinator.redis.lane_lines import BatchLine
 from spark_coop_source import logs
 
-PAGE = (ROOT / "docs" / "logging.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
 NAMED = re.findall(r"^\| `([a-z_.]+)` \|", PAGE.split("## Loggers")[1].split("## JSON")[0], re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""docs/monitoring.md has every metric of the exporter, and a runbook for each alert."""
+"""docs/monitoring.md has every metric of the exporter, and docs/troubleshooting.md a section for each alert."""
 
 import re
 
@@ -6,6 +6,7 @@ from broker_jars import ROOT
 from coordinator.tools.exporter.metrics import METRICS
 
 PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
+HELP = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 ALERTS = (ROOT / "conf" / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
 ALERTS_TEST = (ROOT / "tests" / "conf" / "alerts_test.yml").read_text(encoding="utf-8")
 NAMES = re.findall(r"- alert: (\w+)", ALERTS)
@@ -23,10 +24,11 @@ def test_the_table_has_exactly_the_metrics_of_the_exporter() -> None:
 
 
 def test_every_alert_has_a_runbook() -> None:
-    linked = re.findall(r"runbook_url: docs/monitoring\.md#([a-z-]+)$", ALERTS, re.MULTILINE)
-    titles = [re.sub(r"\W+", "-", title.lower()) for title in re.findall(r"^### (.*)$", PAGE, re.MULTILINE)]
-    assert linked == titles
-    assert re.findall(r"^`(CoopKafka\w+)`: ", PAGE, re.MULTILINE) == NAMES
+    linked = re.findall(r"runbook_url: docs/troubleshooting\.md#([a-z-]+)$", ALERTS, re.MULTILINE)
+    sections = re.findall(r"^### ([^\n]+)\n\n`(CoopKafka\w+)`: ", HELP, re.MULTILINE)
+    found = {alert: re.sub(r"\W+", "-", title.lower()) for title, alert in sections}
+    assert found == dict(zip(NAMES, linked, strict=True))
+    assert sorted(re.findall(r"CoopKafka\w+", HELP)) == sorted(NAMES), "each once"
 
 
 def test_every_alert_fires_in_a_test_of_promtool() -> None:

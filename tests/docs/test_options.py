@@ -11,9 +11,10 @@ from spark_coop_source.options.declarations import OPTION_OF
 from spark_coop_source.options.kafka_table import KAFKA_NAMES
 from spark_coop_source.options.names import NAMES
 
-PARITY = (ROOT / "docs" / "parity.md").read_text(encoding="utf-8")
+MIGRATE = (ROOT / "docs" / "migrate.md").read_text(encoding="utf-8").split("## Options")[1]
+PROOF = (ROOT / "tests" / "docs" / "parity.md").read_text(encoding="utf-8")
 OPTION_PAGE = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
-ROWS = [line for line in PARITY.splitlines() if line.startswith("| ") and "`tests/" in line]
+ROWS = [line for line in PROOF.splitlines() if line.startswith("| ") and "`tests/" in line]
 OURS = {Section.FILTER, Section.GROUP, Section.TIMES, Section.CACHE, Section.FUNCTION}
 
 
@@ -28,7 +29,7 @@ def test_every_option_is_on_the_page() -> None:
 
 def test_every_option_of_sparks_source_is_compared() -> None:
     names = [OPTION_OF[field].name for section in MEANINGS if section not in OURS for field in MEANINGS[section]]
-    assert [name for name in names if f"| `{name}` |" not in PARITY] == []
+    assert [name for name in names if f"| `{name}` |" not in PROOF] == []
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.split("|")[1].strip() for row in ROWS])
@@ -40,8 +41,17 @@ def test_a_row_names_a_test_that_exists(row: str) -> None:
     assert named[3] is None or f'id="{named[3]}"' in source
 
 
+def test_every_option_with_a_test_is_on_the_page_for_a_user() -> None:
+    page = " ".join(MIGRATE.split())
+    compared = [row.split("|")[1].strip() for row in ROWS]
+    assert [name for each in compared for name in each.split(", ") if name not in page] == []
+
+
 def test_a_row_without_a_test_names_the_reason_why_the_option_cannot_apply() -> None:
-    lines = [line for line in PARITY.split("## Options of Spark's")[0].splitlines() if line.startswith("| ")]
-    without = [line for line in lines if line not in ROWS and not line.endswith("| test |")]
-    assert len(without) == 1
-    assert "Cannot apply: " in without[0]
+    tested = {row.split("|")[1].strip() for row in ROWS}
+    rows = [[cell.strip() for cell in line.split("|")[1:3]] for line in MIGRATE.splitlines() if line.startswith("| ")]
+    without = {name: why for name, why in rows if not {name, *name.split(", ")} & tested and name != "option"}
+    missing = [name for name, why in without.items() if why.startswith("Missing: ")]
+    assert len(missing) == 2
+    (other,) = without.keys() - {*missing}
+    assert "Cannot apply: " in without[other]

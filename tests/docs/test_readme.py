@@ -19,8 +19,9 @@ from topics import Kafka
 README = (ROOT / "README.md").read_text()
 BEGINNING = ("README.md", "docs/getting-started.md")
 JOB_TO_COPY = (ROOT / "scripts" / "flights_job.py").read_text()
-PAGES = (*BEGINNING, "docs/functions.md", "docs/failing-records.md")
-PYTHON = [code for page in PAGES for code in blocks(page, "python")]
+PAGES = (*BEGINNING, "docs/migrate.md", "docs/functions.md", "docs/failing-records.md")
+PINNED = [code for code in blocks("docs/applications.md", "python") if "first_quarter" in code]
+PYTHON = [code for page in PAGES for code in blocks(page, "python")] + PINNED
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
 JOBS = [c for c in PYTHON if "SparkSession" in c]
 READING = [c for c in PYTHON if c not in SENDING and c not in JOBS]

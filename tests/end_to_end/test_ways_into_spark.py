@@ -1,16 +1,9 @@
-"""The code of docs/spark.md as it stands there: SQL, Spark Connect, pipelines and a schema registry."""
+"""The code of docs/spark.md as it stands there: SQL, Spark Connect and pipelines."""
 
-import json
 import re
-import struct
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from io import BytesIO
 from pathlib import Path
 
-import fastavro
 import pyspark
 import pytest
 from pyarrow import parquet
@@ -22,13 +15,12 @@ from broker_jars import ROOT
 from coordinator.errors import UnknownOptionError
 from documented import Place, blocks, commands
 from streams import DEADLINE_S, keyed
-from topics import Kafka, Record
+from topics import Kafka
 
 PAGE = "docs/spark.md"
 STATEMENTS = [each for each in blocks(PAGE, "sql")[0].split(";") if each.strip()]
-STREAM_VIEW, CONNECT, PIPELINE, REGISTRY = blocks(PAGE, "python")
+STREAM_VIEW, CONNECT, PIPELINE = blocks(PAGE, "python")
 BIN = Path(pyspark.__file__).parent / "bin"
-SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "amount", "type": "double"}]}
 BEGIN = """
 import os, sys, time
 import pyarrow as pa
@@ -173,60 +165,3 @@ def test_a_pipeline_has_a_streaming_table_of_a_topic(kafka: Kafka, place: Place,
         (part,) = kept.glob("*.parquet")
         assert parquet.read_table(part).to_pylist() == [{"partition": 0, "count": records}]
         kafka.produce(place.topic, keyed(20, 50 + 20 * number))
-
-
-class Registry(ThreadingHTTPServer):
-    """A schema registry that knows one schema, as number 7."""
-
-    asked: list[str]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Registry
-
-    def do_GET(self) -> None:
-        self.server.asked.append(self.path.partition("?")[0])
-        known = self.server.asked[-1] == "/schemas/ids/7"
-        body = json.dumps({"schema": json.dumps(SCHEMA)} if known else {"error_code": 40403, "message": "not found"})
-        self.send_response(200 if known else 404)
-        self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
-        """Nothing."""
-
-
-@contextmanager
-def registry() -> Iterator[Registry]:
-    """A running registry."""
-    with Registry(("127.0.0.1", 0), _Handler) as server:
-        server.asked = []
-        threading.Thread(target=server.serve_forever).start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-
-
-def framed(amount: float) -> bytes:
-    """A value as Confluent's serializer writes it."""
-    body = BytesIO()
-    fastavro.schemaless_writer(body, SCHEMA, {"amount": amount})
-    return struct.pack(">bI", 0, 7) + body.getvalue()
-
-
-def test_avro_of_a_schema_registry_is_decoded_in_the_read(
-    spark: SparkSession, kafka: Kafka, place: Place, group: str
-) -> None:
-    topic = kafka.create_topic("avro")
-    kafka.produce(topic, [Record(framed(n / 2) if n else None, key=f"key-{n}".encode()) for n in range(200)])
-    with registry() as server:
-        names: dict[str, object] = {"spark": spark}
-        code = REGISTRY.replace("http://localhost:8081", f"http://127.0.0.1:{server.server_port}")
-        code = code.replace("orders-of-avro", group).replace('"orders")', f'"{topic}")')
-        exec(place.put_in(code), names)  # it is our own page
-        rows = names["orders"]
-        assert isinstance(rows, DataFrame)
-        assert set(place.drained(rows, "avro")) == {(f"key-{n}".encode(), n / 2 if n else None) for n in range(200)}
-        assert 1 <= len(server.asked) < 100, "each task asks once"

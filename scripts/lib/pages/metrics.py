@@ -1,4 +1,4 @@
-"""Every number that a query or a group reports of itself, for docs/reference.md and docs/last-progress.md.
+"""Every number that a query or a group reports of itself, for docs/reference.md.
 
 A test compares each table with the keys of the report that it describes.
 """

@@ -148,16 +148,16 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "with either value: use a separate group for each read, or `copartition`."),
         "redundancy": Meaning(_STREAM,
             "How many members read each record. 2: the members form two replica sets, each of which reads everything, "
-            "and has positions of its own. See docs/redundancy.md."),
+            "and has positions of its own. See docs/applications.md."),
         "standby": Meaning(_STREAM,
             "Whether this query is a standby: it owns nothing while enough others work, and takes over when one is "
             "lost. Not for a batch, nor with AvailableNow, key ranges in `assign`, `copartition`, `redundancy` or "
-            "`ordering=none`. See docs/redundancy.md."),
+            "`ordering=none`. See docs/applications.md."),
         "ordering": Meaning(_STREAM,
             "What the group keeps in order. key: the records of each key. partition: the records of each partition, "
             "which one task then reads whole. none: nothing; members then share partitions by offsets, and a slow key "
             "delays no lane. All members need the same value. An empty group takes the value of the next member. See "
-            "[order and delivery](order-and-delivery.md)."),
+            "[ordering](ordering.md)."),
         "policies": Meaning(_STREAM,
             "`required`: if the Kafka user may not read the topic `coop-kafka-policies`, and Redis has no copy of it,"
             " nothing is shared. `optional`: what Redis has holds. See [policies.md](policies.md)."),

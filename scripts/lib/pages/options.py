@@ -35,7 +35,7 @@ size may be written as `64KiB`, `200MiB` or `1GiB`; a plain number is bytes.
 An unknown option is an error, which names the nearest option.
 A value has at most 1,000,000 characters, unless its row names another limit; `function` has no limit.
 An option without effect logs one WARN line when the query starts.
-[parity.md](parity.md) compares the options with those of Spark's Kafka source.
+[Migrate](migrate.md#options) compares the options with those of Spark's Kafka source.
 """
 _KAFKA = """
 ## Kafka's own options

@@ -8,6 +8,7 @@ from coordinator.errors import CodedError, CoopKafkaError
 from pages.event_kinds import EVENT_KINDS
 from pages.markdown import table
 from pages.metrics import BATCH, COUNTERS, LANE, REASONS, Metric
+from pages.progress_page import markdown as progress
 
 Kind = type[CoopKafkaError]
 
@@ -17,9 +18,9 @@ _HEAD = """# Errors, events and metrics
 
 - [Errors](#errors) of a query, of the command `coop-kafka` and of the Commit API.
 - [Events](#events) that a group records.
-- [Metrics](#metrics) of lanes and batches, from a group. Those of a query are in [last-progress.md](last-progress.md).
+- [Metrics](#metrics) of lanes, batches and queries.
 
-Remedies step by step: [operations.md](operations.md#troubleshooting).
+Remedies step by step: [troubleshooting](troubleshooting.md).
 
 ## Errors
 
@@ -77,8 +78,7 @@ An entry has the fields `event` (the kind), `member`, `why` and, where key range
 _METRICS = """
 ## Metrics
 
-Reports are for people and dashboards. Only `slow_percent` influences a decision. [last-progress.md](last-progress.md)
-has the values of a query in Spark's `lastProgress`.
+Reports are for people and dashboards. Only `slow_percent` influences a decision.
 """
 
 _IN_LANES = """In the Redis hash `coop:v1:{group}:lanes`: a field for each member, and in it a line for each lane.
@@ -137,6 +137,7 @@ def _metrics() -> Iterable[str]:
     for title, where, metrics in _REPORTS:
         rows = ((f"`{m.name}`", m.unit, m.meaning) for m in metrics)
         yield f"\n### {title}\n\n{where}\n\n" + table(("name", "unit", "meaning"), rows)
+    yield progress()
     yield _REASONS + table(("bound", "meaning"), ((f"`{why}`", meaning) for why, meaning in REASONS.items()))
 
 

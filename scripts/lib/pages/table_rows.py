@@ -8,7 +8,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
-OF = ("docs/options.md", "docs/reference.md", "docs/monitoring.md", "docs/last-progress.md")
+OF = ("docs/options.md", "docs/reference.md", "docs/monitoring.md")
 _ROW = re.compile(r"<tr>(\s*<td[^>]*><code>([\w.]+)</code></td>.*?)</tr>", re.DOTALL)
 _PLACE = re.compile(r'<tr id="([\w.]+)">(.*?)</tr>', re.DOTALL)
 

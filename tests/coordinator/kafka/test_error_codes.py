@@ -92,7 +92,7 @@ ENDS: dict[type[BaseException], tuple[str, str, str]] = {
     errors.OffsetMetadataTooLargeError: ("KAFKA_ERROR", "metadata", "offset.metadata.max.bytes"),
     errors.MessageSizeTooLargeError: ("RECORD_REFUSED", "size", "max.message.bytes"),
     errors.ProducerFencedError: ("GROUP_BUSY", "another redrive", "again"),
-    errors.UnsupportedVersionError: ("KAFKA_ERROR", "too old", "docs/compatibility.md"),
+    errors.UnsupportedVersionError: ("KAFKA_ERROR", "too old", "docs/deployment.md"),
     errors.KafkaProtocolError: ("KAFKA_ERROR", "not Kafka's", "kafka.security.protocol"),
     errors.InvalidReplicationFactorError: ("KAFKA_ERROR", "does not create", "default.replication.factor"),
 }

@@ -1,4 +1,4 @@
-"""Our part of a query's progress as a value; docs/last-progress.md has the same fields."""
+"""Our part of a query's progress as a value; docs/reference.md has the same fields."""
 
 import json
 from dataclasses import fields
@@ -71,8 +71,8 @@ def test_other_sources_and_reads_without_a_look_are_left_out() -> None:
 
 
 def test_the_page_of_the_progress_is_fresh() -> None:
-    page = (ROOT / "docs" / "last-progress.md").read_text(encoding="utf-8")
-    assert markdown() == page, "docs/last-progress.md is stale: run scripts/reference-pages"
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    assert markdown() in page, "docs/reference.md is stale: run scripts/reference-pages"
 
 
 def test_the_page_has_exactly_the_fields_that_are_read() -> None:

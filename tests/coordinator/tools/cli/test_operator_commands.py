@@ -159,7 +159,7 @@ def test_a_refused_reset_names_its_reason_although_kafka_fails_meanwhile(
     assert "no broker answered" in caplog.text
 
 
-PAGES = ("docs/operations.md", "docs/policies.md", "docs/failing-records.md", "docs/what-it-looks-like.md")
+PAGES = ("docs/operations.md", "docs/policies.md", "docs/failing-records.md", "docs/troubleshooting.md")
 
 
 def _what_it_leaves(command: str) -> int:

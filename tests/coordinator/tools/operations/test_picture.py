@@ -186,7 +186,7 @@ def test_the_picture_has_a_title_and_a_description() -> None:
 
 
 def test_the_picture_of_the_concepts_is_one_of_these() -> None:
-    assert "](lanes.svg)" in (ROOT / "docs" / "concepts.md").read_text()
+    assert "](lanes.svg)" in (ROOT / "docs" / "how-it-works.md").read_text()
     drawn = ET.parse(ROOT / "docs" / "lanes.svg").getroot()
     assert drawn.tag == f"{SVG}svg"
     assert drawn.findtext(f"{SVG}title")
