@@ -25,7 +25,6 @@ from pyspark.sql import SparkSession
 from broker_jars import ROOT
 from command_runs import Run
 from documented import Place, blocks, commands
-from spark_coop_source.options.names import NAMES
 from streams import DEADLINE_S, eventually
 from topics import Kafka, Record
 
@@ -68,11 +67,7 @@ class Kitchen:
     def code(self, title: str) -> str:
         """A recipe with its first lines."""
         (code,) = CODE.findall(SECTIONS[title])
-        text = SERVERS + code
-        if "sharing" not in NAMES:  # the option has an older name here
-            text = text.replace('"sharing", "never"', '"allowIndividualCommit", "false"')
-            text = text.replace('"sharing": "never"', '"allowIndividualCommit": "false"')
-        text = re.sub(r'"(checkpoints|lake)/', rf'"{self.place.folder}/\1/', text)
+        text = re.sub(r'"(checkpoints|lake)/', rf'"{self.place.folder}/\1/', SERVERS + code)
         for there, ours in self.here.items():
             text = text.replace(there, ours)
         text = text.replace("orders-to-", f"{self.group}-").replace('subscribe="orders"', f'subscribe="{self.topic}"')

@@ -41,7 +41,9 @@ class Query:
         self.services = self._started()
 
     def _started(self) -> list[Service]:
-        settings = GroupSettings(self._members.name, session_ms=2_000, assignors=(Joined(self._topics),))
+        settings = GroupSettings(
+            self._members.name, session_ms=2_000, assignors=(Joined(self._topics),), demanding=True
+        )
         self._lives += 1
         fields = {"host": self.name, "query": f"{self.name}, life {self._lives}"}
         made = [self._members.service(Topics(read), settings=settings, fields=fields) for read in self._reads]
