@@ -107,6 +107,11 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         """The hash ranges, with their lane epochs, that commits are for."""
         return self._standing.lanes
 
+    @property
+    def caller(self) -> tuple[str, str]:
+        """The group and the member."""
+        return self._verbs.group, self._standing.caller.member
+
     def commit(
         self,
         tp: TopicPartition,
@@ -154,7 +159,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
 
     @contextmanager
     def _verdicts(self) -> Iterator[None]:
-        group, member = self._verbs.group, self._standing.caller.member
+        group, member = self.caller
         try:
             yield
         except verdicts.Fenced:

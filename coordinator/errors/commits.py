@@ -46,7 +46,11 @@ class OrderedCommitRefusedError(CommitError):
     """An ordered commit waits for offsets that no live worker holds, or that another worker holds."""
 
     name = "ORDERED_COMMIT_REFUSED"
-    usual_remedy = "commit again when the missing offsets are done, or read from the offset in the message on"
+    usual_remedy = (
+        "commit again when the missing offsets are done, or read from the offset in the message on. If no record lies "
+        "there, reserve rows by their acknowledgements (reserve_rows), or offsets from the offset behind the last row "
+        "before them on"
+    )
 
 
 class CommitWithoutOrderError(CommitError):

@@ -186,6 +186,28 @@ FAULTS = (
         _ORDERED,
     ),
     Fault(
+        "a hole before a row refuses its ordered commit",
+        (
+            Edit(
+                "coordinator/commits/ordered_commits.py",
+                ".append(own.offsets)",
+                ".append(OffsetRange(own.offsets.until - 1, own.offsets.until))",
+            ),
+        ),
+        _ORDERED,
+    ),
+    Fault(
+        "an ordered commit of rows skips records between them, which another worker has",
+        (
+            Edit(
+                "coordinator/commits/ordered_commits.py",
+                "for r in union(offsets))",
+                "for r in [OffsetRange(min(offsets).start, max(offsets).until)])",
+            ),
+        ),
+        _ORDERED,
+    ),
+    Fault(
         "an ordered commit ends its reservation only if it commits all of it",
         (
             Edit(
