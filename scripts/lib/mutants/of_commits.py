@@ -186,6 +186,22 @@ FAULTS = (
         _ORDERED,
     ),
     Fault(
+        "a batch takes commits before it is known where its tasks end (against rule: commit-within-read)",
+        (Edit(_LUA + "commit_ranges.lua", "if A.early and not seal then return outcome('UNSEALED') end\n", ""),),
+        _API,
+    ),
+    Fault(
+        "a batch takes commits by the seal of another one",
+        (
+            Edit(
+                _LUA + "commit_ranges.lua",
+                "local seal = batch[1] == A.batch and batch[2]\n",
+                "local seal = batch[1] == A.batch and batch[2] or batch[2] and ''\n",
+            ),
+        ),
+        _API,
+    ),
+    Fault(
         "a hole before a row refuses its ordered commit",
         (
             Edit(
