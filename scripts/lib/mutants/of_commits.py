@@ -54,7 +54,7 @@ FAULTS = (
     ),
     Fault(
         "early ends of a batch bound commits of another batch",
-        (Edit(_LUA + "commit_ranges.lua", "batch[1] == A.batch and batch[2] or ''", "batch[2] or ''"),),
+        (Edit(_LUA + "commit_ranges.lua", "batch[1] == A.batch and batch[2]", "batch[2]"),),
         _API,
     ),
     Fault(
@@ -188,17 +188,6 @@ FAULTS = (
     Fault(
         "a batch takes commits before it is known where its tasks end (against rule: commit-within-read)",
         (Edit(_LUA + "commit_ranges.lua", "if A.early and not seal then return outcome('UNSEALED') end\n", ""),),
-        _API,
-    ),
-    Fault(
-        "a batch takes commits by the seal of another one",
-        (
-            Edit(
-                _LUA + "commit_ranges.lua",
-                "local seal = batch[1] == A.batch and batch[2]\n",
-                "local seal = batch[1] == A.batch and batch[2] or batch[2] and ''\n",
-            ),
-        ),
         _API,
     ),
     Fault(
