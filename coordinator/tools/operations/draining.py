@@ -8,10 +8,11 @@ from collections.abc import Collection
 
 from coordinator.errors import ConflictingOptionsError, GroupBusyError
 from coordinator.redis.client import RedisClient
-from coordinator.redis.group_state import PINNED, GroupState
+from coordinator.redis.group_state import PINNED, WORKING, GroupState
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.operations.refusals import operator, refused
+from coordinator.tools.operations.views import view
 
 _POLL_S = 0.2
 
@@ -38,10 +39,21 @@ def drain(store: OperatorVerbs, members: Collection[str]) -> None:
     with refused(group):
         _, others = store.drain(members, f"by {operator()}: other members get its ranges")
     if not others:
-        raise GroupBusyError(
-            f"group {group!r} has no other working member, so nobody would read the ranges",
-            "start another query of the group first",
-        )
+        raise _alone(group)
+
+
+def owned(group: str, state: GroupState, members: Collection[str]) -> int:
+    """The number of ranges that would be handed over. Raises `GroupBusyError` as `drain` would."""
+    if not any(m.state == WORKING and m.member not in members for m in view(group, state).members):
+        raise _alone(group)
+    return sum(owner in members for of_tp in state.owners.values() for _, _, owner in of_tp)
+
+
+def _alone(group: str) -> GroupBusyError:
+    return GroupBusyError(
+        f"group {group!r} has no other working member, so nobody would read the ranges",
+        "start another query of the group first",
+    )
 
 
 def handed_over(client: RedisClient, group: str, members: Collection[str], seconds: float) -> bool:
