@@ -81,6 +81,11 @@ FAULTS = (
         _DRAINED,
     ),
     Fault(
+        "a member that was drained warns as if it had failed",
+        (Edit("coordinator/member/assigning.py", "info=drained)", "info=False)"),),
+        ("tests/coordinator/member/test_standby.py",),
+    ),
+    Fault(
         "a dry run of drain drains",
         (Edit("coordinator/tools/cli/drain_command.py", "if members and execute:", "if members:"),),
         ("tests/coordinator/tools/cli/test_drain_command.py",),
