@@ -8,11 +8,10 @@ from collections.abc import Collection
 
 from coordinator.errors import ConflictingOptionsError, GroupBusyError
 from coordinator.redis.client import RedisClient
-from coordinator.redis.group_state import PINNED, WORKING, GroupState
+from coordinator.redis.group_state import PINNED, GroupState
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.operations.refusals import operator, refused
-from coordinator.tools.operations.views import view
 
 _POLL_S = 0.2
 
@@ -42,9 +41,12 @@ def drain(store: OperatorVerbs, members: Collection[str]) -> None:
         raise _alone(group)
 
 
-def owned(group: str, state: GroupState, members: Collection[str]) -> int:
-    """The number of ranges that would be handed over. Raises `GroupBusyError` as `drain` would."""
-    if not any(m.state == WORKING and m.member not in members for m in view(group, state).members):
+def owned(group: str, state: GroupState, members: Collection[str], working: Collection[str]) -> int:
+    """The number of ranges that would be handed over. Raises `GroupBusyError` as `drain` would.
+
+    `working`: the working members of the group.
+    """
+    if not set(working).difference(members):
         raise _alone(group)
     return sum(owner in members for of_tp in state.owners.values() for _, _, owner in of_tp)
 
