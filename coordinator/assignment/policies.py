@@ -78,6 +78,16 @@ class Policy:
         both = self.accept_individual_commit and other.accept_individual_commit
         return Policy(both, self.refused_topics | other.refused_topics, self.unknown or other.unknown)
 
+    def changed(self, changes: Mapping[str, str]) -> "Policy":
+        """These policies after a user's changes. Raises `UnknownOptionError`, `InvalidOptionError`."""
+        wanted = checked(changes)
+        named = {name.partition(":")[2]: text for name, text in wanted.items() if name != GROUP_POLICY}
+        refused = self.refused_topics.difference(named).union(topic for topic, text in named.items() if text == "false")
+        if GROUP_POLICY not in wanted:
+            return replace(self, refused_topics=refused)
+        accepted = wanted[GROUP_POLICY] != "false"
+        return replace(self, accept_individual_commit=accepted, refused_topics=refused, unknown=False)
+
     def mirrored(self, topic: str) -> tuple[bool, bool] | None:
         """The policies of the group and of this topic, for the mirror; None if they are unknown."""
         return None if self.unknown else (self.accept_individual_commit, topic not in self.refused_topics)
@@ -214,9 +224,9 @@ def _refuse(
 def setting(group: str | None, policy: str) -> str:
     """The command that sets a policy to true, to be copied; None: of the cluster or of a topic in all groups."""
     if group is not None:
-        return f"coop-kafka policy {shlex.quote(group)} --set {shlex.quote(f'{policy}=true')}"
+        return f"coop-kafka policy {shlex.quote(group)} --set {shlex.quote(f'{policy}=true')} --execute"
     name, _, topic = policy.partition(":")
-    return f"coop-kafka policy {f'--topic {topic}' if topic else '--cluster'} --set {name}=true"
+    return f"coop-kafka policy {f'--topic {topic}' if topic else '--cluster'} --set {name}=true --execute"
 
 
 def _checked(name: str, text: str) -> str:

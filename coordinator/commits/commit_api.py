@@ -15,6 +15,7 @@ from coordinator.assignment.policies import GROUP_POLICY, TOPIC_POLICY, setting
 from coordinator.assignment.settings import GroupSettings, MemberOptions
 from coordinator.errors import (
     CheckpointMismatchError,
+    CommitBeforeEndsError,
     CommitBeyondReadError,
     CommitError,
     CorruptCommitError,
@@ -107,6 +108,11 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         """The hash ranges, with their lane epochs, that commits are for."""
         return self._standing.lanes
 
+    @property
+    def caller(self) -> tuple[str, str]:
+        """The group and the member."""
+        return self._verbs.group, self._standing.caller.member
+
     def commit(
         self,
         tp: TopicPartition,
@@ -121,7 +127,8 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         `offset` are done; with ranges, `offset` must be -1 (`CorruptCommitError`). The call commits all or nothing,
         except for lost lanes (`refused`). A lane takes only offsets that its batch reads.
         A repeated commit changes nothing; it is counted and logged.
-        Raises `CommitBeyondReadError` for offsets that the member cannot have read, 88
+        Raises `CommitBeyondReadError` for offsets that the member cannot have read, `CommitBeforeEndsError` with the
+        offset of a batch whose tasks may end early, unless it runs and all of them have ended, 88
         `IndividualCommitNotAllowedError`, 89 `TopicRangeFetchNotAllowedError`, 91
         `IndividualCommitTooOldError` (`stable` is the offset to go on from), 92 `MaxIndividualCommitReachedError`,
         `TooManyRangesError`, `FencedMemberError`, `GroupRecoveringError`, `CommitWithoutOrderError`, `StoreError`.
@@ -154,7 +161,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
 
     @contextmanager
     def _verdicts(self) -> Iterator[None]:
-        group, member = self._verbs.group, self._standing.caller.member
+        group, member = self.caller
         try:
             yield
         except verdicts.Fenced:
@@ -174,6 +181,10 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         match outcome.word:
             case "BEYOND":
                 raise self._beyond(what, outcome.reach)
+            case "UNSEALED":
+                raise CommitBeforeEndsError(
+                    f"{what}: a task may end before the offsets that this batch planned, and Redis does not know where"
+                )
             case "NOT_ALLOWED":
                 raise IndividualCommitNotAllowedError(
                     f"{what}: the group's policy forbids individual commits",

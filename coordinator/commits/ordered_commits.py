@@ -6,6 +6,9 @@
                        -> B's turn: stable 49, B gets its answer
     or A dies          -> B is refused when A's lease ends
 
+Offsets without a record lie between rows. Redis does not know them, and the acknowledgements of rows do: `reserve_rows`
+and `commit_rows` cover the holes before each row, so that no hole refuses a commit.
+
 For workers whose commits must appear in offset order: of one member, or of several. A reservation in Redis is a
 rectangle, offsets x hashes. B waits for A whichever hashes they have.
 """
@@ -17,10 +20,11 @@ from dataclasses import dataclass, field
 
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.errors import CommitError, CoopKafkaError, OrderedCommitRefusedError
+from coordinator.progress.acknowledgement import Acknowledgement
 from coordinator.progress.ownership import Owned
 from coordinator.redis.commits import Reservation, ReservedTurn
 from coordinator.values.clock import BootClock, Clock
-from coordinator.values.ranges import OffsetRange
+from coordinator.values.ranges import OffsetRange, union
 from coordinator.values.subscription import TopicPartition
 
 POLL_MS = 50
@@ -67,6 +71,37 @@ class OrderedCommits:
         with suppress(CoopKafkaError):  # done offsets are in no worker's way, and the lease ends the reservation
             self.commits.reserve(tp, wanted, "ended", 0)
         return committed
+
+    def reserve_rows(self, texts: str | Iterable[str]) -> None:
+        """Reserve rows that this worker received, by their `acknowledgement`, with the holes before each of them.
+
+        Raises as `reserve` does; before any call `CorruptAcknowledgementError`, and `CommitError` for rows of another
+        member.
+        """
+        for tp, lane, offsets in self._rows(texts):
+            self.reserve(tp, offsets, lanes=[lane])
+
+    def commit_rows(self, texts: str | Iterable[str]) -> tuple[Committed, ...]:
+        """Commit such rows in ascending order, as `commit` does. Returns the answer to each commit.
+
+        A commit covers touching rows of one lane. If one is refused, those before it stay done. Raises as above.
+        """
+        return tuple(self.commit(tp, offsets, lanes=[lane]) for tp, lane, offsets in self._rows(texts))
+
+    def _rows(self, texts: str | Iterable[str]) -> list[tuple[TopicPartition, Owned, OffsetRange]]:
+        """What rows cover, by partition and offset. Holes of other lanes wait for the end of the batch."""
+        covered, (group, member) = dict[tuple[TopicPartition, Owned], list[OffsetRange]](), self.commits.caller
+        for text in [texts] if isinstance(texts, str) else texts:
+            own = Acknowledgement.parse(text)[0]
+            if (own.group, own.member) != (group, member):
+                raise CommitError(
+                    f"the acknowledgement is of a row of member {own.member} of group {own.group!r}, and this worker "
+                    f"commits for member {member} of group {group!r}",
+                    "give each worker rows of its own member",
+                )
+            covered.setdefault((own.tp, own.lane), []).append(own.offsets)
+        found = ((tp, lane, r) for (tp, lane), offsets in covered.items() for r in union(offsets))
+        return sorted(found, key=lambda each: (each[0], each[2].start))
 
     def _reservation(self, tp: TopicPartition, offsets: OffsetRange, lanes: Iterable[Owned] | None) -> Reservation:
         return Reservation(self.worker, offsets, tuple(self.commits.lanes.get(tp, ()) if lanes is None else lanes))

@@ -35,6 +35,17 @@ class CommitBeyondReadError(CommitError):
         self.reach = reach
 
 
+class CommitBeforeEndsError(CommitError):
+    """A commit of offsets of a batch whose tasks may end early, while Redis does not have these ends."""
+
+    name = "COMMIT_BEFORE_ENDS"
+    usual_remedy = (
+        "commit rows by their acknowledgements, with GroupCommits or with OrderedCommits of CommitApi.of_member; or "
+        "commit offsets after all tasks of the batch have ended and before the next batch: in foreachBatch, after an "
+        "action on its rows"
+    )
+
+
 class TooManyRangesError(CommitError):
     """A commit has more ranges than one call may have: 60,000."""
 
@@ -46,7 +57,11 @@ class OrderedCommitRefusedError(CommitError):
     """An ordered commit waits for offsets that no live worker holds, or that another worker holds."""
 
     name = "ORDERED_COMMIT_REFUSED"
-    usual_remedy = "commit again when the missing offsets are done, or read from the offset in the message on"
+    usual_remedy = (
+        "commit again when the missing offsets are done, or read from the offset in the message on. If no record lies "
+        "there, reserve rows by their acknowledgements (reserve_rows), or offsets from the offset behind the last row "
+        "before them on"
+    )
 
 
 class CommitWithoutOrderError(CommitError):

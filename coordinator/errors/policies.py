@@ -26,7 +26,9 @@ class IndividualCommitNotAllowedError(CodedError):
 
     name = "INDIVIDUAL_COMMIT_NOT_ALLOWED"
     code = 88
-    usual_remedy = "set the policy with coop-kafka policy GROUP --set accept.individual.commit=true, or do without"
+    usual_remedy = (
+        "set the policy with coop-kafka policy GROUP --set accept.individual.commit=true --execute, or do without"
+    )
 
 
 class TopicRangeFetchNotAllowedError(CodedError):
@@ -34,7 +36,9 @@ class TopicRangeFetchNotAllowedError(CodedError):
 
     name = "TOPIC_RANGE_FETCH_NOT_ALLOWED"
     code = 89
-    usual_remedy = "set the policy with coop-kafka policy GROUP --set accept.range.fetch:TOPIC=true, or do without"
+    usual_remedy = (
+        "set the policy with coop-kafka policy GROUP --set accept.range.fetch:TOPIC=true --execute, or do without"
+    )
 
 
 class ConsumerRangeFetchNotAcceptedError(CodedError, InvalidAssignmentError):

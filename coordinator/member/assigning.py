@@ -52,6 +52,7 @@ _ROLES = {
     STANDBY: "group {}: member {} is a standby: it reads nothing, and takes over when a working member is lost",
     WORKING: "group {}: member {} works from now on: too few other members do",
 }
+_DRAINED = "group {}: member {} was drained, as ordered: other members get its ranges, and its query may be stopped"
 
 
 def look_at_group(state: State, seen: Seen, call: Call) -> tuple[State, Look | None, Effects]:
@@ -77,7 +78,9 @@ def _with_role(state: State, role: str, settings: GroupSettings) -> tuple[State,
     drained_no_more = not role and not settings.standby
     if role == state.life.role or not (role in _ROLES or drained_no_more):
         return state, ()
-    lines = (LogLine(_ROLES[role].format(settings.group, state.life.member)),) if role in _ROLES else ()
+    drained = role == STANDBY and not settings.standby
+    text = _DRAINED if drained else _ROLES.get(role, "")
+    lines = (LogLine(text.format(settings.group, state.life.member), info=drained),) if text else ()
     return replace(state, life=replace(state.life, role=role)), lines
 
 

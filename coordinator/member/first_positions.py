@@ -28,7 +28,7 @@ from coordinator.member.requests import (
 from coordinator.member.state import State
 from coordinator.progress import mirror as mirroring
 from coordinator.redis.replies import Status
-from coordinator.values.offset_spec import Earliest, within
+from coordinator.values.offset_spec import Earliest, Latest, within
 from coordinator.values.subscription import TopicPartition
 from coordinator.values.verdicts import Absent, Lost, Recovering, Replaced, Verdict
 
@@ -51,7 +51,7 @@ def first_positions(state: State, seen: Seen, call: Call) -> Decision:
     offsets = mirroring.of_founding(offsets, status.founding) if status else offsets
     known = seen.of(ReadStable(tuple(status.topics))) if status else {}
     there = {tp: offset for tp, (offset, _) in offsets.items()}
-    warnings = _reads_on({**there, **known}, status, state, call)
+    warnings = _reads_on({**there, **known}, status, state, seen, call)
     new = [tp for tp in state.log.partitions if tp not in known]
     if new or not status:
         known_topics = {tp.topic for tp in known} | (status.topics.keys() if status else set())
@@ -81,10 +81,13 @@ def _loss(state: State, status: Status | None, offsets: mirroring.GroupOffsets, 
     return None
 
 
-def _reads_on(positions: Positions, status: Status | None, state: State, call: Call) -> tuple[Request[bool], ...]:
+def _reads_on(
+    positions: Positions, status: Status | None, state: State, seen: Seen, call: Call
+) -> tuple[Request[bool], ...]:
     """One log line and an event if a query without a checkpoint begins in a group that has positions.
 
-    A warning only if nobody else reads the group: otherwise an application joins it, which is no reset.
+    A warning only if nobody else reads the group, and the query reads less than its start promises: otherwise an
+    application joins it, which is no reset, or no record is missing.
     """
     group, option = call.setup.settings.group, call.setup.settings.starting_option
     held = [f"{tp} at {offset}" for tp, offset in sorted(positions.items()) if tp.topic in state.log.topics]
@@ -97,10 +100,19 @@ def _reads_on(positions: Positions, status: Status | None, state: State, call: C
             f"group {group}: {why}. Remedy: to read all records again, as for a full refresh, stop the queries of the "
             f"group and run coop-kafka reset-offsets {group} --all-topics --to-earliest --execute before the start; to "
             "read from another start beside it, use another group.",
-            info=status is not None and status.alive > 0,
+            info=(status is not None and status.alive > 0) or _nothing_is_left_out(positions, state, seen, call),
         ),
         *((Event("continue", why),) if status else ()),  # the event of a new group names its positions
     )
+
+
+def _nothing_is_left_out(positions: Positions, state: State, seen: Seen, call: Call) -> bool:
+    """Whether the query reads at least all that it would read from its own start, if that is latest or earliest."""
+    start, read = call.setup.starting, tuple(tp for tp in state.log.partitions if tp in positions)
+    if start == Earliest() and not any(tp in state.log.silent for tp in read):
+        first = seen.of(ResolveOffsets(start, read))
+        return all(positions[tp] <= first[tp] for tp in read)
+    return start == Latest()
 
 
 def _wished(

@@ -74,7 +74,9 @@ def fenced(state: State, seen: Seen, call: Call) -> Decision:
         f"{call.setup.settings.group!r}{by_whom}",
         "set a checkpointLocation of its own for each query; this one has lost nothing and can be stopped",
     )
-    return Decision(_handled(state), (Event("fence", "another life of this member has joined"),), Fail(error))
+    return Decision(
+        _handled(state), (Event("fence", "the member was started again, so its earlier life ends"),), Fail(error)
+    )
 
 
 def _by_whom(metadata: Mapping[str, str] | None) -> str:

@@ -106,9 +106,8 @@ class ScriptCalls:
     def fence(self, what: str, caller: Caller, refused: Ranges) -> None:
         """Add a fence event for ranges that the caller no longer owns, if there are any."""
         if refused:
-            self.event(
-                "fence", f"{what} for ranges that the member does not own at that lane epoch", caller.member, refused
-            )
+            why = f"{what} left out ranges that have moved since, as after a restart; their owner reads them"
+            self.event("fence", why, caller.member, refused)
 
 
 def answer(reply: Reply, value: T) -> Answer[T]:

@@ -44,13 +44,14 @@ class Standing:
     lanes: Ownership
     reads: Reads | None = None
     batch: str = ""  # the digest of the batch of `reads`
+    early: bool = False  # its tasks may end before `reads`
 
     @classmethod
     def of_batch(cls, caller: Caller, end: StreamOffset) -> Self:
         """The standing of a member in the batch that ends at `end`."""
         lanes = {tp: tuple(Owned(lane.hashes, lane.epoch) for lane in of_tp) for tp, of_tp in end.lanes.items()}
         reads = {tp: tuple((row.hashes, row.until) for row in rows) for tp, rows in end.rows.items()}
-        return cls(caller, end.reset, end.topic_ids, lanes, reads, end.digest)
+        return cls(caller, end.reset, end.topic_ids, lanes, reads, end.digest, bool(end.early))
 
     def reads_of(self, tp: TopicPartition) -> str:
         """How far the batch reads the partition, lane by lane, as commit_ranges.lua reads it."""
@@ -72,7 +73,7 @@ class Standing:
 class CommitOutcome:
     """The result of a commit."""
 
-    word: str  # COMMITTED, NOT_ALLOWED, TOO_OLD, FULL, NOT_OWNED, BEYOND
+    word: str  # COMMITTED, NOT_ALLOWED, TOO_OLD, FULL, NOT_OWNED, BEYOND, UNSEALED
     stable: int
     held: int  # individual commits of the partition
     repeated: int  # ranges of the call that were already done
@@ -124,7 +125,7 @@ def _outcome(reply: Reply) -> CommitOutcome:
 _COMMIT_RANGES = verb(
     "commit_ranges",
     "meta member topics policy events owners segments ics stable log_end=end",
-    "reset topic id partition lanes offsets most reads batch",
+    "reset topic id partition lanes offsets most reads batch early",
     _outcome,
 )
 _RESERVE = verb(
@@ -235,6 +236,7 @@ class CommitVerbs:
             most=str(most),
             reads=standing.reads_of(tp),
             batch=standing.batch,
+            early=standing.early,
         )
         unreported = [lane.hashes for lane in outcome.refused if (tp, lane) not in self._fenced]
         self._fenced |= {(tp, lane) for lane in outcome.refused}

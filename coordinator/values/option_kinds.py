@@ -95,6 +95,7 @@ class Word(Generic[W]):
         raise ValueError("unknown word")
 
 
+_READABLE, _MANY_DAYS = 6, 1_000  # characters of a limit, and days beside which hours do not count
 _UNITS_OF_SPANS = {"d": DAY_MS, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _UNITS_US = {"us": 1, "ms": 1_000, "s": 10**6, "m": 6 * 10**7, "min": 6 * 10**7, "h": 36 * 10**8, "d": 864 * 10**8}
 
@@ -109,7 +110,7 @@ class Duration:
     @property
     def limit(self) -> str:
         """The form and the bounds."""
-        bound = "" if self.most_ms == LONG else f", at most {in_units(self.most_ms)}"
+        bound = "" if self.most_ms == LONG else f", at most {_rounded(self.most_ms)}"
         bound = f", at least {in_units(self.least_ms)}{bound}" if self.least_ms else bound
         return f"a duration like 500ms, 60s, 15m or 2h (a plain number is milliseconds){bound}"
 
@@ -134,9 +135,20 @@ def in_units(milliseconds: int) -> str:
     return f"{milliseconds // _UNITS_OF_SPANS[unit]}{unit}"
 
 
+def _rounded(milliseconds: int) -> str:
+    """A limit for people: 5m, and of one that has many digits the days and hours, rounded down."""
+    if len(exact := in_units(milliseconds)) <= _READABLE:
+        return exact
+    days, rest = divmod(milliseconds, DAY_MS)
+    return f"{days}d {rest // 3_600_000}h" if days < _MANY_DAYS else f"{days}d"
+
+
 _UNITS_OF_BYTES: dict[str, int] = {"": 1, "b": 1} | {
     unit + rest: 1 << (10 * power) for power, unit in enumerate("kmgt", 1) for rest in ("", "b", "ib")
 }
+
+
+_GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +162,12 @@ class Size:
     def limit(self) -> str:
         """The form and the bounds."""
         bound = f", at least {self.least} bytes" if self.least else ""
-        bound += "" if self.most == LONG else f", at most {self.most} bytes"
+        if self.most != LONG:
+            bound += (
+                f", less than {more >> 30}GiB"
+                if (more := self.most + 1) % _GIB == 0
+                else f", at most {self.most} bytes"
+            )
         return f"a size like 64KiB, 200MiB or 1GiB (a plain number is bytes){bound}"
 
     def parse(self, text: str) -> int:

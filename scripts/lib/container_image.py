@@ -130,7 +130,7 @@ class _Scene:
     def _drain_and_terminate(self, fleet: Fleet, a: Application) -> bool:
         """Whether others got the ranges before the lease ended, and SIGTERM reached the driver."""
         held = fleet.held(a)
-        words = ["drain", fleet.group, "--redis", self._redis, "--host", a.container.name]
+        words = ["drain", fleet.group, "--redis", self._redis, "--host", a.container.name, "--execute"]
         self._log(a.container.inside(["coop-kafka", *words]).strip())
         seconds = fleet.delivered(held)
         self._log(f"b delivers the keys of a after {seconds:.1f} s")

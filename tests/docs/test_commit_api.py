@@ -29,7 +29,8 @@ def test_the_python_of_the_page_has_the_results_that_the_page_shows(members: Gro
     members.kafka.produce(tp.topic, keyed(20, 40))
     end = batch(service, before)
     rows = [SimpleNamespace(acknowledgement=text_of(end, tp, f"{offset}-{offset}")) for offset in (40, 41)]
-    names: dict[str, object] = {"end_offset": end.to_json(), "rows": rows, "work": lambda row: None}
+    texts = [text_of(end, tp, covered) for covered in ("42-42", "43-44")]
+    names: dict[str, object] = {"end_offset": end.to_json(), "rows": rows, "texts": texts, "work": lambda row: None}
     shown: list[str] = []
     for code in CODE:
         here = code.replace("redis://localhost:6379/0", members.redis_url).replace('"orders"', f'"{tp.topic}"')

@@ -60,7 +60,8 @@ def refused(stream: Stream, **options: str) -> str:
 
 
 def policy(run: Run, stream: Stream, setting: str) -> None:
-    code, _, err = run("policy", stream.options["group"], "--set", setting, "--redis", stream.options["redisUrl"])
+    words = ("--set", setting, "--execute", "--redis", stream.options["redisUrl"])
+    code, _, err = run("policy", stream.options["group"], *words)
     assert code == 0, err
 
 

@@ -31,7 +31,9 @@ def test_a_driver_is_replaced_while_records_arrive_and_no_key_waits_for_a_sessio
         stays = fleet.join("stays")
         fleet.until(lambda: fleet.shared(leaves, stays), "both share the partition")
         held = fleet.held(leaves)
-        code, out, err = run("drain", fleet.group, "--redis", fleet.redis_url, "--member", leaves.member, "--json")
+        code, out, err = run(
+            "drain", fleet.group, "--redis", fleet.redis_url, "--member", leaves.member, "--json", "--execute"
+        )
         assert (code, err) == (0, "")
         assert json.loads(out)["seconds"] < SESSION_S
         assert fleet.delivered(held) < SESSION_S, "a second application reads its keys"

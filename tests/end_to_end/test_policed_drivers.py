@@ -35,7 +35,7 @@ def policy(run: Run, fleet: Fleet) -> Iterator[Callable[[str, str], None]]:
 
     def command(name: str, value: str) -> None:
         where = (fleet.group, "--redis", fleet.redis_url) if name == ICS else ("--topic", fleet.topic, *kafka)
-        assert run("policy", *where, "--set", f"{name}={value}")[0] == 0
+        assert run("policy", *where, "--set", f"{name}={value}", "--execute")[0] == 0
 
     yield command
     command(FETCH, "")

@@ -29,10 +29,10 @@ def policy(run: Run, kafka: Kafka, redis_url: str) -> Iterator[Callable[..., Non
 
     def command(*where: str, setting: str) -> None:
         at = ("--redis", redis_url) if not where[0].startswith("--") else ("--bootstrap-server", kafka.bootstrap)
-        code, _, err = run("policy", *where, *at, "--set", setting)
+        code, _, err = run("policy", *where, *at, "--set", setting, "--execute")
         assert code == 0, err
         if where[0].startswith("--"):
-            undo.append((*where, *at, "--set", setting.partition("=")[0] + "="))
+            undo.append((*where, *at, "--set", setting.partition("=")[0] + "=", "--execute"))
 
     yield command
     for arguments in undo:

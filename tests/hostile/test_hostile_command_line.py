@@ -154,11 +154,11 @@ USAGE = {
         ("release", "GROUP", "orders:0", "", "--reason", "x", *AT), 2, "WRONG_USAGE", "is not a hash range",
         "release --help"),
     "a partition below zero": (
-        ("release", "GROUP", "orders:-1", "--reason", "x", *AT), 2, "WRONG_USAGE", "is not TOPIC:PARTITION",
-        "release --help"),
+        ("release", "GROUP", "orders:-1", "--reason", "x", *AT), 2, "INVALID_OPTION", "is not TOPIC:PARTITION",
+        "pass orders:0"),
     "a topic without a partition": (
-        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "is not TOPIC:PARTITION",
-        "release --help"),
+        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "INVALID_OPTION", "is not TOPIC:PARTITION",
+        "pass orders:0"),
     "no reason": (("release", "GROUP", "--all", "--reason", "\t", *AT), 2, "WRONG_USAGE", "is empty", "release --help"),
     "a policy that there is not": (
         ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "policy 'x' does", "individual.commit"),
@@ -195,8 +195,8 @@ USAGE = {
     "two places at once": ((*RESET, "--to-latest", "--to-offset", "5"), 2, "WRONG_USAGE", "exactly one of", "--help"),
     "an offset below zero": ((*RESET, "--to-offset", "-1"), 2, "WRONG_USAGE", "--to-offset", "reset-offsets --help"),
     "a topic that Kafka could not have": (
-        ("reset-offsets", "GROUP", *BOTH, "--topic", "a b", "--to-latest"), 2, "INVALID_OPTION", "--topic 'a b'",
-        "topic:0,1"),
+        ("reset-offsets", "GROUP", *BOTH, "--topic", "a b", "--to-latest"), 2, "INVALID_OPTION", "'a b' is not",
+        "orders:0,1"),
     "a topic and all topics": (
         (*RESET, "--topic", "orders", "--to-latest"), 2, "WRONG_USAGE", "--all-topics", "reset-offsets --help"),
     "a broker without a port": (
@@ -240,7 +240,7 @@ USAGE = {
         "--sink 's3://bucket/x' is not parquet:PATH", "pass the folder"),
     "an audit of no topic": (
         ("audit", "GROUP", *BOTH, "--topic", "a b", "--sink", "parquet:/nowhere"), 2, "INVALID_OPTION",
-        "--topic 'a b' is not TOPIC", "topic:0,1"),
+        "'a b' is not TOPIC:PARTITION", "orders:0,1"),
     "a delete of nothing": (
         ("delete", "GROUP", *BOTH, "--execute"), 1, "UNKNOWN_GROUP", "neither Redis nor Kafka has", "coop-kafka list"),
     "a database that the server has not": (

@@ -194,7 +194,7 @@ FILTERS = [
         "ranges of the",
     ),
     bad("records of less than nothing", "filterRecordBytesMin", "-1", "not a size", "a plain number is bytes"),
-    bad("records of a gigabyte each", "filterRecordBytesMax", "2g", "too large", "at most 2147483647 bytes"),
+    bad("records of a gigabyte each", "filterRecordBytesMax", "2g", "too large", "less than 2GiB"),
     Row(
         "sizes upside down",
         {"filterRecordBytesMin": "10", "filterRecordBytesMax": "9"},

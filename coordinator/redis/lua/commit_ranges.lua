@@ -4,11 +4,13 @@
 -- A.offsets: "45-47 50-50", ascending and not touching, A.most: ICs that a partition may hold,
 -- A.reads: "lo-hi until;...", ends of the caller's batch, "-" without a batch: then the log end is the end,
 -- A.batch: digest of the caller's batch, "" without a batch: its early ends apply while Redis has its seal
+-- A.early: whether tasks of this batch may end early, so that nothing is committed while Redis does not have its seal
 -- Reply outcome, stable offset, held: number of ICs, repeated: number of ranges that were done before,
 --   refused "lo-hi epoch;...", reach
---   outcome: COMMITTED, NOT_ALLOWED (88), TOPIC_NOT_ALLOWED (89), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND
+--   outcome: COMMITTED, NOT_ALLOWED (88), TOPIC_NOT_ALLOWED (89), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND, UNSEALED
 --   COMMITTED writes progress. The first FULL of a partition writes `full` and `joins` of meta, and an event.
 --   BEYOND: no lane of the call has read the offsets from `reach` on; a commit of them would lose records
+--   UNSEALED: Redis does not know how far the tasks of the batch read
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Of a pinned member, only the ICs in the hashes that it names count: no assignment ever moves the others.
 -- Uses damage, events, leases, names, pinned, policies, prelude, progress
@@ -25,12 +27,14 @@ local function outcome(word, held, repeated)
     'refused', table.concat(refused), 'reach', reach)
 end
 
+local batch = redis.call('HMGET', K.member, 'authorized', 'seal')
+local seal = batch[1] == A.batch and batch[2]
+
 -- The early ends of the caller's batch {lo, hi, value = the first offset that its task did not read}, in layers of
 -- disjoint ranges: a replay adds lower ends of keys that it defers (rule: replay-may-defer).
 local function early_ends()
-  local batch, ends = redis.call('HMGET', K.member, 'authorized', 'seal'), {}
-  local seal = batch[1] == A.batch and batch[2] or ''
-  for topic, partition, hashes, offset in string.gmatch(seal, '(%S+) (%S+) (%S+) ([^%s;]+);') do
+  local ends = {}
+  for topic, partition, hashes, offset in string.gmatch(seal or '', '(%S+) (%S+) (%S+) ([^%s;]+);') do
     check(hashes_of(hashes).sound and number(offset), 'seal of ' .. K.member)
     if topic == A.topic and partition == A.partition then
       ends[#ends + 1], ends[#ends + 2] = hashes, offset
@@ -96,6 +100,7 @@ for _, piece in ipairs(overlay(lanes_of_call(), ranges_of(K, 'owners', OWNER))) 
 end
 if #owned == 0 then return outcome('NOT_OWNED') end
 if not less(stable, done[#done][2]) then return outcome('TOO_OLD') end
+if A.early and not seal then return outcome('UNSEALED') end
 if less(reach, done[#done][2]) then return outcome('BEYOND') end
 
 local segments, before, after, fresh = cut_segments(K, coalesce(owned, {})), 0, 0, {}

@@ -84,9 +84,9 @@ def of_stuck(strikes: Iterable[Strike], records: Iterable[FailingRecord]) -> Doc
     }
 
 
-def of_policy(fields: Mapping[str, str]) -> Document:
-    """`policy`."""
-    return {"policy": typed(fields)}
+def of_policy(fields: Mapping[str, str], *, executed: bool) -> Document:
+    """`policy`; after a dry run, as the policies would be."""
+    return {"executed": executed, "policy": typed(fields)}
 
 
 def of_reset(planned: Reset, done: Executed | None) -> Document:
@@ -100,9 +100,9 @@ def of_remains(found: Remains, *, executed: bool) -> Document:
     return {"keys": found.keys, "mirrored": [*map(str, found.mirrored)], "executed": executed}
 
 
-def of_drain(members: Sequence[str], seconds: float, *, done: bool) -> Document:
+def of_drain(members: Sequence[str], seconds: float, *, done: bool, executed: bool) -> Document:
     """`drain`."""
-    return {"members": [*members], "seconds": round(seconds, 1), "done": done}
+    return {"executed": executed, "members": [*members], "seconds": round(seconds, 1), "done": done}
 
 
 def of_copy(copy: GroupCopy, *, executed: bool) -> Document:

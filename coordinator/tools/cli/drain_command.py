@@ -6,14 +6,16 @@ from typing import Annotated
 import typer
 
 from coordinator.errors import UnknownGroupError
+from coordinator.redis.group_state import WORKING
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replica_sets import siblings
 from coordinator.redis.snapshot import list_groups, read_group
 from coordinator.tools.cli import documents
-from coordinator.tools.cli.command_options import AsJson, Group, Redis, connected, print_json
-from coordinator.tools.cli.printing import complain, print_lines
+from coordinator.tools.cli.command_options import AsJson, Execute, Group, Redis, connected, print_json, print_next_step
+from coordinator.tools.cli.printing import complain, counted, print_lines
 from coordinator.tools.cli.progress_bar import waiting
-from coordinator.tools.operations.draining import chosen, drain, handed_over
+from coordinator.tools.operations.draining import chosen, drain, handed_over, owned
+from coordinator.tools.operations.views import view
 
 
 def drain_members(
@@ -29,6 +31,7 @@ def drain_members(
     timeout: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Longest wait until others own the ranges.")
     ] = 60.0,
+    execute: Execute = False,
     as_json: AsJson = False,
 ) -> None:
     """Hand the ranges of members over to the others, and wait. Stop their queries afterwards.
@@ -38,21 +41,27 @@ def drain_members(
     """
     if (member is None) == (host is None):
         raise typer.BadParameter("pass either --member or --host")
-    began, found, done = time.monotonic(), list[str](), True
+    began, found, ranges, done = time.monotonic(), list[str](), 0, execute
     with waiting("drain", as_json=as_json), connected(redis) as client:
         for name in (group, *siblings(group, list_groups(client))):
-            members = chosen(read_group(client, name), member, host)
+            members = chosen(state := read_group(client, name), member, host)
             if members:
+                working = [m.member for m in view(name, state).members if m.state == WORKING]
+                ranges += owned(name, state, members, working)
+            if members and execute:
                 drain(OperatorVerbs.of_group(client, name), members)
                 done &= handed_over(client, name, members, timeout)
-                found += members
+            found += members
     if not found:
         raise UnknownGroupError(f"group {group!r} has no live member {member or f'on the host {host}'}")
     seconds = time.monotonic() - began
     if as_json:
-        print_json(documents.of_drain(found, seconds, done=done))
+        print_json(documents.of_drain(found, seconds, done=done, executed=execute))
+    elif not execute:
+        print_lines(f"Would hand over {counted(ranges, 'range')} of {', '.join(found)}.")
+        print_next_step(execute)
     elif done:
         print_lines(f"Other members own all ranges of {', '.join(found)} after {seconds:.1f} s.")
-    if not done:
+    if execute and not done:
         complain(f"{', '.join(found)} still owns ranges after {seconds:.0f} s: they move after the running batch")
         raise typer.Exit(1)

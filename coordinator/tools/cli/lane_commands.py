@@ -24,6 +24,7 @@ from coordinator.tools.cli.printing import print_lines
 from coordinator.tools.cli.progress_bar import waiting
 from coordinator.tools.cli.tables import activity, print_stuck, stdout
 from coordinator.tools.operations.refusals import refused
+from coordinator.tools.operations.reset_plan import one_partition
 from coordinator.tools.operations.top_view import TopView, top_view
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
@@ -117,7 +118,7 @@ def release(
         raise typer.BadParameter("pass either TOPIC:PARTITION or --all")
     if not reason.strip():
         raise typer.BadParameter("--reason is empty: pass the reason")
-    tp = None if place is None else _partition(place)
+    tp = None if place is None else one_partition(place)
     key_hash = int(hashes, 16) if hashes and _HASH.fullmatch(hashes) else None
     wanted = None if hashes is None or key_hash is not None else _range(hashes)
     with waiting("release", as_json=as_json), connected(redis) as client:
@@ -140,13 +141,6 @@ def release(
 
 
 _HASH = re.compile("[0-9a-f]{16}")
-
-
-def _partition(text: str) -> TopicPartition:
-    match = re.fullmatch(r"([a-zA-Z0-9._-]{1,249}):([0-9]{1,10})", text)
-    if match is None:
-        raise typer.BadParameter(f"{text[:80]!r} is not TOPIC:PARTITION, for example orders:0")
-    return TopicPartition(match[1], int(match[2]))
 
 
 def _range(text: str) -> HashRange:

@@ -1,4 +1,4 @@
-"""The verbs of `coop-kafka` that change a group: policy, reset-offsets, delete. The last two need `--execute`."""
+"""The verbs of `coop-kafka` that change a group, with `--execute`: policy, reset-offsets, delete."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator.assignment.policies import TOPIC_POLICY, checked_topic, cluster_policy, not_there, of_all_groups
+from coordinator.assignment.policies import (
+    TOPIC_POLICY,
+    Policy,
+    checked_topic,
+    cluster_policy,
+    not_there,
+    of_all_groups,
+)
 from coordinator.errors import LogError, UnknownTopicError
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replica_sets import first_of, siblings
@@ -77,6 +84,7 @@ def policy(  # noqa: PLR0913, PLR0917 - an option each
             "--set", metavar="NAME=VALUE", help="Set a policy to true, false, or nothing for the default. Repeatable."
         ),
     ] = None,
+    execute: Execute = False,
     as_json: AsJson = False,
 ) -> None:
     """Show or change policies of a group, of all groups (--cluster), or of a topic in all groups (--topic).
@@ -91,40 +99,61 @@ def policy(  # noqa: PLR0913, PLR0917 - an option each
         if redis is None:
             raise typer.BadParameter("GROUP needs --redis: its policies are there")
         with waiting("policy", as_json=as_json):
-            fields = _of_group(group, redis, wanted)
+            found = _of_group(group, redis, wanted, execute=execute)
     else:
         if bootstrap_server is None:
             raise typer.BadParameter("--cluster and --topic need --bootstrap-server: their policies are in Kafka")
         named_topic = None if topic is None else checked_topic(topic)
         with waiting("policy", as_json=as_json), kafka_log(context, bootstrap_server, command_config) as log:
-            fields = _of_all_groups(log, named_topic, wanted)
+            found = _of_all_groups(log, named_topic, wanted, execute=execute)
+    before, after = found
     if as_json:
-        print_json(documents.of_policy(fields))
-    else:
-        print_lines(*(f"{name}={value}" for name, value in fields.items()))
+        print_json(documents.of_policy(after, executed=execute and bool(wanted)))
+        return
+    print_lines(*(_line(name, before.get(name, "true"), after.get(name, "true")) for name in {**before, **after}))
+    if wanted:
+        print_next_step(execute)
 
 
-def _of_group(group: str, redis: str, wanted: Mapping[str, str]) -> Mapping[str, str]:
+_Fields = Mapping[str, str]
+
+
+def _line(name: str, before: str, after: str) -> str:
+    return f"{name}={after}" if before == after else f"{name}={after} (now {before})"
+
+
+def _of_group(group: str, redis: str, wanted: _Fields, *, execute: bool) -> tuple[_Fields, _Fields]:
+    """The policies as they are, and as they are or would be with the changes."""
     with connected(redis) as client:
         store, groups = OperatorVerbs.of_group(client, group).policies, list_groups(client)
         if wanted and (first := first_of(group, groups)):
             raise typer.BadParameter(f"{group!r} is a replica set of {first!r}; a policy holds in all sets: pass that")
-        found = store.set_policy(wanted) if wanted else store.policy()
-        for name in siblings(group, groups) if wanted else ():
-            OperatorVerbs.of_group(client, name).policies.set_policy(wanted)
+        if execute and wanted:
+            before = after = store.set_policy(wanted)
+            for name in siblings(group, groups):
+                OperatorVerbs.of_group(client, name).policies.set_policy(wanted)
+        else:
+            after = (before := store.policy()).changed(wanted)
         strange = not_there((name for name, value in wanted.items() if value), group, store.topics())
     for line in strange:
         complain(f"warning: {line}")
-    return found.fields
+    return before.fields, after.fields
 
 
-def _of_all_groups(log: "KafkaLog", topic: str | None, wanted: Mapping[str, str]) -> Mapping[str, str]:
-    if changes := of_all_groups(wanted, topic):
+def _of_all_groups(log: "KafkaLog", topic: str | None, wanted: _Fields, *, execute: bool) -> tuple[_Fields, _Fields]:
+    changes = of_all_groups(wanted, topic)
+    if changes and execute:
         log.set_cluster_policies(changes)
+    if changes:
         _check_name(log, topic)
-    found = cluster_policy(log.cluster_policies()[1])
+    before = cluster_policy(log.cluster_policies()[1])
+    after = before if execute else before.changed(changes)
     if topic is None:
-        return found.fields
+        return before.fields, after.fields
+    return _of_topic(before, topic), _of_topic(after, topic)
+
+
+def _of_topic(found: Policy, topic: str) -> _Fields:
     return {TOPIC_POLICY: "false" if found.in_order(topic) else "true"}
 
 

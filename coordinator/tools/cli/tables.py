@@ -160,6 +160,12 @@ def _next_try(key: FailingKey) -> str:
     return "after a release" if key.next_try_ms is None else moment(key.next_try_ms, "seconds")
 
 
+def lag_text(seen: TopView) -> str:
+    """The lag of a group in records as its lanes, and in offsets as its partitions."""
+    offsets = "unknown" if seen.lag is None else f"{seen.lag:,} offsets"
+    return f"{sum(lane.lag for lane in seen.lanes):,} records, {offsets}" if seen.lanes else offsets
+
+
 def activity(seen: TopView, most_lanes: int, *, asked: bool) -> Group:
     """A line, a table of members, a table of the first lanes; the age of log ends unless Kafka was `asked`."""
     rate = sum(m.rate for m in seen.members if m.ago_s is not None and m.state == "working")
@@ -167,7 +173,7 @@ def activity(seen: TopView, most_lanes: int, *, asked: bool) -> Group:
     if seen.deferred_keys or seen.parked_keys:
         about += f"; failing keys: {_counts(seen.deferred_keys, seen.parked_keys)}"
     if seen.lag is not None:
-        about += f"; lag {seen.lag}"
+        about += f"; lag {lag_text(seen)}"
     age = _age(seen.end_age_s) if seen.end_age_s is not None and not asked else ""
     more = len(seen.lanes) - most_lanes
     rest = line_of(f"and {counted(more, 'lane')} more" if more > 0 else "")

@@ -1,6 +1,6 @@
 """`coop-kafka top` on a terminal: the plane of a partition, lanes or partitions, and events. A textual application.
 
-    Group orders-to-lake: Stable, 3 members, lag 5,800          about
+    Group orders-to-lake: Stable, 3 members, lag 320 records, 5,800 offsets  about
     orders-0   stable 3,200   end 9,000                         the plane of the partition of the row under the cursor
     ████████////▒▒······
     PARTITION  HASHES  MEMBER  LAG ...                          lanes, or partitions after Tab
@@ -24,7 +24,7 @@ from coordinator.progress.failing import FailingRecord
 from coordinator.redis.group_state import GroupEvent, GroupState
 from coordinator.redis.lane_lines import behind_s
 from coordinator.tools.cli.printing import counted, moment, printable
-from coordinator.tools.cli.tables import line_of
+from coordinator.tools.cli.tables import lag_text, line_of
 from coordinator.tools.operations.plane import Plane, plane
 from coordinator.tools.operations.plane_text import LEGEND, rows
 from coordinator.tools.operations.top_view import LaneAtWork, TopView
@@ -155,11 +155,10 @@ class TopScreen(App[None]):
 
     def _show(self, trouble: str) -> None:
         top = self._seen.top
-        lag = "unknown" if top.lag is None else f"{top.lag:,}"
         keys = f"{counted(top.deferred_keys, 'key')} tried again, {top.parked_keys} parked"
         age = "" if top.end_age_s is None else f" (log ends seen {top.end_age_s:.0f} s ago)"
         members = counted(len(top.members), "member")
-        about = line_of(f"Group {top.group!r}: {top.state}, {members}, lag {lag}{age}, {keys}")
+        about = line_of(f"Group {top.group!r}: {top.state}, {members}, lag {lag_text(top)}{age}, {keys}")
         about.append(f"\n{printable(trouble)}" if trouble else "", "bold red")
         self.query_one("#about", Static).update(about)
         self._show_rows()

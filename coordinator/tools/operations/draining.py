@@ -38,10 +38,24 @@ def drain(store: OperatorVerbs, members: Collection[str]) -> None:
     with refused(group):
         _, others = store.drain(members, f"by {operator()}: other members get its ranges")
     if not others:
-        raise GroupBusyError(
-            f"group {group!r} has no other working member, so nobody would read the ranges",
-            "start another query of the group first",
-        )
+        raise _alone(group)
+
+
+def owned(group: str, state: GroupState, members: Collection[str], working: Collection[str]) -> int:
+    """The number of ranges that would be handed over. Raises `GroupBusyError` as `drain` would.
+
+    `working`: the working members of the group.
+    """
+    if not set(working).difference(members):
+        raise _alone(group)
+    return sum(owner in members for of_tp in state.owners.values() for _, _, owner in of_tp)
+
+
+def _alone(group: str) -> GroupBusyError:
+    return GroupBusyError(
+        f"group {group!r} has no other working member, so nobody would read the ranges",
+        "start another query of the group first",
+    )
 
 
 def handed_over(client: RedisClient, group: str, members: Collection[str], seconds: float) -> bool:

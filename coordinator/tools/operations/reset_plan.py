@@ -53,13 +53,25 @@ def chosen(texts: Iterable[str]) -> ChosenPartitions:
     for text in texts:
         match = re.fullmatch(r"([A-Za-z0-9._-]{1,249})(?::([0-9]{1,9}(?:,[0-9]{1,9})*))?", text)
         if match is None:
-            raise InvalidOptionError(
-                f"--topic {text!r} is not TOPIC or TOPIC:P,P", "pass topic, or topic:0,1 for some partitions"
-            )
+            raise _no_partition(text)
         before = found.get(match[1], frozenset())
         numbers = map(int, match[2].split(",")) if match[2] else None
         found[match[1]] = None if numbers is None or before is None else before.union(numbers)
     return found
+
+
+def one_partition(text: str) -> TopicPartition:
+    """The partition of a text such as `orders:0`; raises `InvalidOptionError`."""
+    ((topic, numbers),) = chosen([text]).items()
+    if numbers is None or len(numbers) > 1:
+        raise _no_partition(text)
+    return TopicPartition(topic, *numbers)
+
+
+def _no_partition(text: str) -> InvalidOptionError:
+    return InvalidOptionError(
+        f"{text[:80]!r} is not TOPIC:PARTITION", "pass orders:0; --topic also takes orders, and orders:0,1"
+    )
 
 
 def partitions_of(

@@ -30,22 +30,16 @@ def in_order(rows: DataFrame, batch: int, folder: Path, options: Mapping[str, st
     offset = (folder / "checkpoint" / "offsets" / str(batch)).read_text().splitlines()[-1]
     with CommitApi.of_offset(options["redisUrl"], offset) as commits:
         worker = OrderedCommits(commits, "worker", LEASE_MS)
-        _reserve(worker, covered)
+        worker.reserve_rows(texts)
         _note(folder, "reserved", covered)
         job.append_batch(rows, batch, folder / "output")
         while (folder / "hold").exists():
-            _reserve(worker, covered)
+            worker.reserve_rows(texts)
             time.sleep(_RENEW_S)
         try:
-            stable = [worker.commit(a.tp, a.offsets, lanes=[a.lane]).stable for a in covered]
-            _note(folder, "committed", covered, stable[-1])
+            _note(folder, "committed", covered, worker.commit_rows(texts)[-1].stable)
         except OrderedCommitRefusedError as refused:
             _note(folder, "refused", covered, refused)
-
-
-def _reserve(worker: OrderedCommits, covered: Iterable[Acknowledgement]) -> None:
-    for a in covered:
-        worker.reserve(a.tp, a.offsets, lanes=[a.lane])
 
 
 def _note(folder: Path, step: str, covered: Iterable[Acknowledgement], more: object = "") -> None:

@@ -54,7 +54,7 @@ FAULTS = (
     ),
     Fault(
         "early ends of a batch bound commits of another batch",
-        (Edit(_LUA + "commit_ranges.lua", "batch[1] == A.batch and batch[2] or ''", "batch[2] or ''"),),
+        (Edit(_LUA + "commit_ranges.lua", "batch[1] == A.batch and batch[2]", "batch[2]"),),
         _API,
     ),
     Fault(
@@ -183,6 +183,33 @@ FAULTS = (
     Fault(
         "an ordered commit does not end its reservation",
         (Edit("coordinator/commits/ordered_commits.py", 'self.commits.reserve(tp, wanted, "ended", 0)', "pass"),),
+        _ORDERED,
+    ),
+    Fault(
+        "a batch takes commits before it is known where its tasks end (against rule: commit-within-read)",
+        (Edit(_LUA + "commit_ranges.lua", "if A.early and not seal then return outcome('UNSEALED') end\n", ""),),
+        _API,
+    ),
+    Fault(
+        "a hole before a row refuses its ordered commit",
+        (
+            Edit(
+                "coordinator/commits/ordered_commits.py",
+                ".append(own.offsets)",
+                ".append(OffsetRange(own.offsets.until - 1, own.offsets.until))",
+            ),
+        ),
+        _ORDERED,
+    ),
+    Fault(
+        "an ordered commit of rows skips records between them, which another worker has",
+        (
+            Edit(
+                "coordinator/commits/ordered_commits.py",
+                "for r in union(offsets))",
+                "for r in [OffsetRange(min(offsets).start, max(offsets).until)])",
+            ),
+        ),
         _ORDERED,
     ),
     Fault(

@@ -17,6 +17,11 @@ _OF_SERVICE = ("tests/coordinator/member/test_service.py",)
 
 FAULTS = (
     Fault(
+        "a query that reads less than its start promises says so to nobody",
+        (Edit("coordinator/member/first_positions.py", "positions[tp] <= first[tp] for", "positions[tp] >= 0 for"),),
+        ("tests/coordinator/member/test_first_positions.py",),
+    ),
+    Fault(
         "the clock of a batch runs on after all its tasks have ended",
         (Edit("coordinator/redis/lua/heartbeat.lua", "  redis.call('ZREM', K.batches, call.member)\n", ""),),
         _LONG,

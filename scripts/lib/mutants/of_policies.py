@@ -74,7 +74,17 @@ FAULTS = (
     ),
     Fault(
         "a policy of a group leaves out its other replica sets",
-        (Edit(_CLI, "for name in siblings(group, groups) if wanted else ():", "for name in ():"),),
+        (Edit(_CLI, "for name in siblings(group, groups):", "for name in ():"),),
+        ("tests/coordinator/tools/cli/test_operator_commands.py",),
+    ),
+    Fault(
+        "a dry run of policy sets it",
+        (Edit(_CLI, "        if execute and wanted:\n", "        if wanted:\n"),),
+        ("tests/coordinator/tools/cli/test_operator_commands.py",),
+    ),
+    Fault(
+        "a dry run of policy sets it for all groups",
+        (Edit(_CLI, "    if changes and execute:\n", "    if changes:\n"),),
         ("tests/coordinator/tools/cli/test_operator_commands.py",),
     ),
     Fault(

@@ -81,6 +81,16 @@ FAULTS = (
         _DRAINED,
     ),
     Fault(
+        "a member that was drained warns as if it had failed",
+        (Edit("coordinator/member/assigning.py", "info=drained)", "info=False)"),),
+        ("tests/coordinator/member/test_standby.py",),
+    ),
+    Fault(
+        "a dry run of drain drains",
+        (Edit("coordinator/tools/cli/drain_command.py", "if members and execute:", "if members:"),),
+        ("tests/coordinator/tools/cli/test_drain_command.py",),
+    ),
+    Fault(
         "a member that was drained stays a standby in its own eyes",
         (Edit("coordinator/member/assigning.py", "not role and not settings.standby", "False"),),
         ("tests/coordinator/member/test_standby.py",),

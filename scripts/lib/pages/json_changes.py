@@ -10,14 +10,19 @@ CHANGES = (
     Document("release", "The strikes and failing keys that were released.", (*STRIKES, *KEYS)),
     Document(
         "drain",
-        "The members that hand their ranges over.",
+        "The members that hand their ranges over, or would.",
         (
+            EXECUTED,
             Field("members", "list of text", "Their ids."),
             Field("seconds", "number", "The wait."),
             Field("done", "boolean", "Whether other members own all ranges now."),
         ),
     ),
-    Document("policy", "The policies.", (Field("policy", "object", "Name to boolean."),)),
+    Document(
+        "policy",
+        "The policies; after a dry run, as they would be.",
+        (EXECUTED, Field("policy", "object", "Name to boolean.")),
+    ),
     Document(
         "reset-offsets",
         "The moved partitions.",

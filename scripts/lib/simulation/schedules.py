@@ -56,6 +56,7 @@ REACHED = frozenset(
     | {"hung", "struck", "on trial", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
     | {
         "CommitBeyondReadError",
+        "CommitBeforeEndsError",
         "reset done",
         "FencedMemberError",
         "RedisUnavailableError",

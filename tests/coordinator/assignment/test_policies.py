@@ -133,7 +133,7 @@ def test_the_strictest_level_holds(group: Policy, cluster: Policy | None, shares
 def test_the_remedy_names_the_command_of_the_level(policy: Policy, words: str) -> None:
     with pytest.raises(CodedError) as refused:
         refuse_demand(policy, "g", ["bills", "orders"], "it demands parts", "do without")
-    assert f"change the policy: coop-kafka policy {words}" in str(refused.value)
+    assert f"change the policy: coop-kafka policy {words} --execute" in str(refused.value)
     refuse_demand(policy.of_topics, "g", ["bills"], "it demands parts", "do without")
 
 

@@ -1,6 +1,7 @@
 """The Commit API on a real Redis: the draft KIP's worked examples, and what the lanes of a member may commit."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from commit_apis import api, ranges, state
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import (
+    CommitBeforeEndsError,
     CommitBeyondReadError,
     CommitError,
 )
@@ -135,6 +137,50 @@ def test_a_lane_that_its_task_ended_early_accepts_no_offset_behind_its_end(world
     world.store.positions.seal(world.caller("m-1"), later.digest, {TP: HashMap.of(LOWER, 69)})
     with batch_of(world, *lanes) as commits:
         assert commits.commit(TP, ranges("69-69"), lanes=[Owned(LOWER, "aa.1")]).stable == 69, "of the batch before"
+
+
+def test_a_batch_that_may_end_early_takes_commits_from_its_seal_to_the_next_batch(world: World) -> None:
+    """Before, a task may still end at 60, and after, Redis has forgotten that it did: nobody read 60-69."""
+    api(world).close()
+    caller, positions = world.caller("m-1"), world.store.positions
+    first = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane("aa.1", 43, 70),)}, early=1)
+    then = replace(first, lanes={TP: (lane("aa.1", 60, 90),)})
+
+    def refused(given: str, end: StreamOffset) -> bool:
+        with CommitApi.of_offset(world.url, json.dumps(end.to_json())) as commits:
+            try:
+                commits.commit(TP, ranges(given))
+            except CommitBeforeEndsError as error:
+                assert "a task may end before the offsets that this batch planned" in error.what
+                assert "commit rows by their acknowledgements" in str(error)
+                return True
+        return False
+
+    assert refused("50-69", first), "not begun"
+    positions.authorize(caller, first)
+    assert refused("50-69", first), "under way"
+    assert refused("45-45", first), "a part of it too"
+    assert state(world) == ({str(WHOLE): "43"}, {})
+    positions.seal(caller, first.digest, {TP: HashMap.of(WHOLE, 60)})
+    with pytest.raises(CommitBeyondReadError, match="includes offset 60"):
+        refused("50-69", first)
+    assert not refused("50-59", first)
+    positions.authorize(caller, then)
+    assert refused("60-69", first), "over"
+    assert refused("60-69", then)
+    positions.seal(caller, then.digest, {})
+    assert not refused("60-89", then), "all tasks read to the planned ends"
+    assert refused("60-69", first), "another batch has a seal"
+    assert state(world) == ({str(WHOLE): "43"}, {str(WHOLE): "50-89"})
+
+
+def test_a_batch_that_is_sealed_as_planned_takes_commits_at_once(world: World) -> None:
+    """Redis cannot tell whether its tasks have ended (rule: seal-as-planned)."""
+    api(world).close()
+    end = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane("aa.1", 43, 70),)}, early=1)
+    world.store.positions.authorize(world.caller("m-1"), end, as_planned=True)
+    with CommitApi.of_offset(world.url, json.dumps(end.to_json())) as commits:
+        assert commits.commit(TP, ranges("43-44")).stable == 45
 
 
 def test_hashes_that_the_batch_does_not_read_take_no_commit(world: World) -> None:

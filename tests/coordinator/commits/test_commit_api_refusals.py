@@ -121,7 +121,10 @@ def test_a_commit_for_lanes_that_were_lost_is_an_event_once(world: World) -> Non
         assert commits.commit(TP, ranges(given)).refused == (LOWER,)
     (fence,) = (e for e in last_events(world.client, world.group, 100) if e.kind == "fence")
     assert (fence.member, fence.ranges) == ("m-1", f"orders-0 {LOWER}")
-    assert fence.why == "an individual commit for ranges that the member does not own at that lane epoch"
+    assert (
+        fence.why
+        == "an individual commit left out ranges that have moved since, as after a restart; their owner reads them"
+    )
 
 
 @pytest.mark.parametrize(

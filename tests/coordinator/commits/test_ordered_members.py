@@ -9,8 +9,12 @@ import pytest
 from acknowledgements import text_of
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.commits.ordered_commits import OrderedCommits
-from coordinator.errors import CommitError, FencedMemberError, OrderedCommitRefusedError
-from coordinator.progress.acknowledgement import Acknowledgement
+from coordinator.errors import (
+    CommitError,
+    CorruptAcknowledgementError,
+    FencedMemberError,
+    OrderedCommitRefusedError,
+)
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
@@ -38,7 +42,7 @@ class Pair:
         for member, hashes in ("m-1", LOWER), ("m-2", UPPER):
             world.store.positions.acquire(world.join(member), {TP: (hashes,)})
         self.first, self.second = (CommitApi.of_member(world.url, world.group, member) for member in ("m-1", "m-2"))
-        self._threads = ThreadPoolExecutor()
+        self.threads = ThreadPoolExecutor()
 
     def a(self, lease_ms: int = LONG_MS) -> OrderedCommits:
         return OrderedCommits(self.first, "worker", lease_ms)
@@ -52,7 +56,7 @@ class Pair:
 
     def commits_meanwhile(self, worker: OrderedCommits, offsets: OffsetRange) -> Future[Committed]:
         """A commit that waits, after it has shown so."""
-        answer = self._threads.submit(worker.commit, TP, offsets)
+        answer = self.threads.submit(worker.commit, TP, offsets)
         eventually(lambda: f"{worker.commits.lanes[TP][0].hashes} parked" in self.shown, "it waits", deadline_s=20)
         assert not answer.done()
         return answer
@@ -83,7 +87,7 @@ class Pair:
         return self.world.store.positions.stable(["orders"])[TP] - 1
 
     def close(self) -> None:
-        self._threads.shutdown()
+        self.threads.shutdown()
         self.first.close()
         self.second.close()
 
@@ -250,17 +254,61 @@ def test_a_deleted_reservation_of_a_dead_worker_without_an_owner_stops_no_commit
     assert pair.positions == [40, 50]
 
 
-def test_rows_are_committed_in_order_by_their_acknowledgements_across_holes(pair: Pair) -> None:
-    """Offsets 41-46 are holes. A commit above a hole is refused, and one of an acknowledgement is not."""
-    end = StreamOffset(pair.world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane("aa.1", 40, 60, LOWER),)})
-    rows = [Acknowledgement.parse(text_of(end, TP, covered, LOWER))[0] for covered in ("40-40", "41-47")]
-    for number, a in enumerate(rows):
-        pair.a().reserve(a.tp, a.offsets, lanes=[a.lane])
-        pair.a().commit(TP, a.offsets, lanes=[a.lane])
-        if number == 0:
-            with pytest.raises(OrderedCommitRefusedError, match="missing offsets from the stable offset 40 on"):
-                OrderedCommits(pair.first, "by-offset").commit(TP, OffsetRange.parse("49-49"))
+def rows_of(pair: Pair, *covered: str) -> list[str]:
+    """The acknowledgements of rows of m-1 that cover these offsets, each with the holes before its record."""
+    end = StreamOffset(pair.world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane("aa.1", 40, 120, LOWER),)})
+    return [text_of(end, TP, offsets, LOWER) for offsets in covered]
+
+
+def test_a_hole_between_two_reservations_of_rows_refuses_no_commit(pair: Pair) -> None:
+    """A received the rows 60 and 99, B the rows 110 and 112: between them the log has no record for these hashes."""
+    pair.world.logs_reach(200)
+    a, b = (OrderedCommits(pair.first, name, LONG_MS) for name in "ab")
+    of_a, of_b = rows_of(pair, "40-60", "61-99"), rows_of(pair, "100-110", "111-112")
+    a.reserve_rows(of_a)
+    b.reserve_rows(reversed(of_b))
+    answer_to_b = pair.threads.submit(b.commit_rows, of_b)
+    eventually(lambda: f"{LOWER} parked" in pair.shown, "B waits for A", deadline_s=20)
+    assert (answer_to_b.done(), pair.positions) == (False, [40, 40])
+    a.commit_rows(of_a)
+    answer_to_b.result(timeout=10)
+    assert (pair.positions, pair.shown) == ([113, 40], [])
+    b.reserve_rows(text := rows_of(pair, "113-115")[0])
+    assert len(b.commit_rows(text)) == 1
+    assert pair.positions == [116, 40]
+
+
+def test_a_record_of_another_worker_is_no_hole(pair: Pair) -> None:
+    """Row 105 is at a worker that has reserved nothing yet."""
+    pair.world.logs_reach(200)
+    worker, (a, late, b) = pair.a(), rows_of(pair, "40-99", "100-105", "106-110")
+    worker.reserve_rows([a, b])
+    with pytest.raises(OrderedCommitRefusedError, match="missing offsets from the stable offset 40 on"):
+        worker.commit_rows([b, a])
+    assert (pair.positions, pair.world.ics()) == ([100, 40], {}), "the rows below are committed, and no other"
+    worker.commit_rows([late, b])
+    assert pair.positions == [111, 40]
+
+
+def test_a_commit_by_plain_offsets_is_refused_above_a_hole_that_it_does_not_cover(pair: Pair) -> None:
+    pair.a().commit_rows(rows_of(pair, "40-40"))
+    with pytest.raises(OrderedCommitRefusedError, match="reserve rows by their acknowledgements") as refused:
+        pair.a().commit(TP, OffsetRange.parse("47-47"))
+    assert "from the offset behind the last row before them" in str(refused.value)
+    pair.a().commit(TP, OffsetRange.parse("41-47"))
     assert pair.positions == [48, 40]
+
+
+def test_rows_of_another_member_or_group_are_refused(pair: Pair) -> None:
+    (text,) = rows_of(pair, "40-40")
+    for call in pair.b().reserve_rows, pair.b().commit_rows:
+        with pytest.raises(
+            CommitError, match=r"of a row of member m-1 .*, and this worker commits for member m-2 of group"
+        ):
+            call(text)
+    with pytest.raises(CorruptAcknowledgementError):
+        pair.a().commit_rows([text, "40"])
+    assert (pair.positions, pair.shown) == ([40, 40], [])
 
 
 def test_lanes_that_the_member_owns_no_more_are_no_part_of_a_reservation(pair: Pair) -> None:

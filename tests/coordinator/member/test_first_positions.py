@@ -60,7 +60,7 @@ FOUNDING = ""
 """Of the group, where it decides nothing."""
 
 
-def reads_on(at: int = 42, unused: str = "") -> tuple[Request[Any], ...]:
+def reads_on(at: int = 42, unused: str = "", *, info: bool = True) -> tuple[Request[Any], ...]:
     """The line and the event of a query without a checkpoint in a group with positions."""
     why = f"a query without a checkpoint reads on where the group stands: orders-0 at {at}{unused}"
     remedy = (
@@ -68,7 +68,7 @@ def reads_on(at: int = 42, unused: str = "") -> tuple[Request[Any], ...]:
         "reset-offsets g --all-topics --to-earliest --execute before the start; to read from another start beside it, "
         "use another group."
     )
-    return LogLine(f"group g: {why}. Remedy: {remedy}"), Event("continue", why)
+    return LogLine(f"group g: {why}. Remedy: {remedy}", info=info), Event("continue", why)
 
 
 def status(topics: int = 1, reset: int = 0) -> Status:
@@ -255,6 +255,42 @@ def test_a_query_without_a_checkpoint_in_a_group_with_positions__say_where_it_re
         (ReadStable(("orders",)), {TP: 42}),
     )
     assert decision == Decision(shown(state), notices, Return(None))
+
+
+@pytest.mark.parametrize(
+    ("starting", "begins", "warns"),
+    [
+        pytest.param(Earliest(), 42, False, id="from earliest, and no record is older"),
+        pytest.param(Earliest(), 41, True, id="from earliest, and one is"),
+        pytest.param(Latest(), None, False, id="from latest"),
+        pytest.param(AtOffsets({TP: 42}), None, True, id="from an offset"),
+    ],
+)
+def test_where_a_query_reads_on__a_warning_only_if_it_reads_less_than_its_start_promises(
+    starting: OffsetSpec, begins: int | None, warns: bool
+) -> None:
+    decision = decided(
+        first_positions,
+        NEW,
+        call(starting=starting, starting_option="startingOffsets"),
+        (ReadGroupOffsets(), {TP: entry(42, 0, "id-1", None)}),
+        (ReadStatus(), status()),
+        (ReadStable(("orders",)), {TP: 42}),
+        *[(ResolveOffsets(starting, (TP,)), {TP: begins})] * (begins is not None),
+    )
+    assert decision.effects == reads_on(unused="; option startingOffsets is not used", info=not warns)
+
+
+def test_where_a_query_reads_on__a_leader_that_does_not_answer_is_not_asked() -> None:
+    decision = decided(
+        first_positions,
+        replace(NEW, log=replace(LOG, silent=frozenset({TP}))),
+        call(starting=Earliest()),
+        (ReadGroupOffsets(), {TP: entry(42, 0, "id-1", None)}),
+        (ReadStatus(), status()),
+        (ReadStable(("orders",)), {TP: 42}),
+    )
+    assert decision.effects == reads_on(info=False)
 
 
 def test_the_group_has_positions_of_other_topics_only__no_warning() -> None:

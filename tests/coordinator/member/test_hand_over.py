@@ -52,9 +52,17 @@ def test_each_refused_call_of_a_member_that_lost_its_ranges_is_one_event(members
     fences = [(e.member, e.why, e.ranges) for e in last_events(members.client, members.name, 100) if e.kind == "fence"]
     whole, member = f"{tp.topic}-0 whole", end.member
     assert fences == [
-        (member, "a commit for ranges that the member does not own at that lane epoch", whole),
-        (member, "a batch for ranges that the member does not own at that lane epoch", whole),
-        (member, "another life of this member has joined", ""),
+        (
+            member,
+            "a commit left out ranges that have moved since, as after a restart; their owner reads them",
+            whole,
+        ),
+        (
+            member,
+            "a batch left out ranges that have moved since, as after a restart; their owner reads them",
+            whole,
+        ),
+        (member, "the member was started again, so its earlier life ends", ""),
     ]
 
 

@@ -103,7 +103,7 @@ def test_verdict__only_its_own_step_handles_it(kind: type[Verdict], verdict: Ver
 )
 def test_fenced__the_query_ends(metadata: Mapping[str, str] | None, by_whom: str) -> None:
     decision = decided(life.fenced, refused(Fenced()), call(), (ReadMetadata(MEMBER, anyway=True), metadata))
-    event = Event("fence", "another life of this member has joined")
+    event = Event("fence", "the member was started again, so its earlier life ends")
     assert decision == Decision(joined(), (event,), fails(FencedMemberError, by_whom))
 
 

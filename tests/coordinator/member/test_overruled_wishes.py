@@ -55,6 +55,7 @@ def test_a_new_checkpoint_of_a_group_that_has_read_says_where_it_begins(
     members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture, option: str | None
 ) -> None:
     """As in a full refresh of a pipeline's table."""
+    caplog.set_level(logging.INFO, logger="coordinator")
     run(members, subscribed(tp))
     assert (lines(caplog, "reads on"), whys(members, "continue")) == ([], [])
     members.kafka.produce(tp.topic, keyed(3))
@@ -70,6 +71,7 @@ def test_a_new_checkpoint_of_a_group_that_has_read_says_where_it_begins(
     assert f"{tp} at 5" in line
     assert f"coop-kafka reset-offsets {members.name} --all-topics --to-earliest --execute" in line
     assert ("startingOffsets is not used" in line) == (option is not None)
+    assert levels(caplog) == ["WARNING" if option else "INFO"], "latest reads more than it asked for"
 
 
 def test_an_application_that_joins_a_group_is_no_reason_for_a_warning(

@@ -17,6 +17,10 @@ STANDS_BY, WORKS = replace(LIFE, role=STANDBY), replace(LIFE, role=WORKING)
 TAKES_OVER = LogLine("group g: member m-1 works from now on: too few other members do")
 WAITS = LogLine("group g: member m-1 is a standby: it reads nothing, and takes over when a working member is lost")
 
+DRAINED = LogLine(
+    "group g: member m-1 was drained, as ordered: other members get its ranges, and its query may be stopped", info=True
+)
+
 
 @pytest.mark.parametrize(
     ("wants", "life", "role"),
@@ -57,6 +61,11 @@ def test_what_a_look_changes(before: Life, seen: str, after: Life, lines: tuple[
 def test_only_a_member_that_was_drained_loses_its_role(wants: bool, after: Life) -> None:
     decision = decided(follow, joined(life=STANDS_BY, owning=owning()), call(standby=wants), (LookAtGroup(), look()))
     assert (decision.state.life, decision.effects) == (after, ())
+
+
+def test_a_drain_is_no_warning() -> None:
+    decision = decided(follow, joined(owning=owning()), call(standby=False), (LookAtGroup(), look(role=STANDBY)))
+    assert (decision.state.life, decision.effects) == (STANDS_BY, (DRAINED,))
 
 
 def test_a_takeover_is_logged_once_although_the_member_looks_again_after_its_assignment() -> None:

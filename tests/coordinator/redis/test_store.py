@@ -131,7 +131,7 @@ def test_a_refused_lane_epoch_does_not_block_the_commit_of_owned_lanes(world: Wo
     assert world.store.positions.commit(me, end, completed(end)).value.refused == {TP: (Fact(upper, 20, "aa.9"),)}
     assert world.positions() == {str(lower): "10", str(upper): "0"}
     fence = last_events(world.client, world.group, 1)[0]
-    why = "a commit for ranges that the member does not own at that lane epoch"
+    why = "a commit left out ranges that have moved since, as after a restart; their owner reads them"
     assert (fence.kind, fence.member, fence.why, fence.ranges) == ("fence", "m-1", why, f"orders-0 {upper}")
 
 

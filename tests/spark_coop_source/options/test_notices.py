@@ -135,7 +135,7 @@ def test_a_start_that_does_not_count_is_one_line(
     members.kafka.produce(tp.topic, keyed(5))
     settings = GroupSettings(members.name, session_ms=500, starting_option=given)
     first = members.service(subscribed(tp), settings=settings)
-    with caplog.at_level(logging.WARNING, "coordinator.member.founding"):
+    with caplog.at_level(logging.INFO, "coordinator.member"):
         first.first_positions()
         first.first_positions()
         assert own_lines(caplog) == [], "the first query of a group uses its start"
@@ -188,7 +188,7 @@ def test_the_lines_reach_the_output_of_spark_once_a_start(members: Group, tp: To
         "subscribe": tp.topic,
         "group": members.name,
         "redisUrl": members.redis_url,
-        "startingOffsets": "latest",
+        "startingOffsets": "earliest",
         "kafka.group.protocol": "consumer",
     }
     output = output_of(STREAM, options, tmp_path)

@@ -79,8 +79,8 @@ DOCUMENTS = {
     "check": documents.of_health(Health("g", CheckStatus.FAILING, "Stable", 1, 9, 7.5, False, ("a reason",))),
     "stuck": documents.of_stuck([STRIKE], [FAILING]),
     "release": documents.of_stuck([STRIKE], [FAILING]),
-    "drain": documents.of_drain(["m-1"], 2.34, done=True),
-    "policy": documents.of_policy({"accept.individual.commit": "true"}),
+    "drain": documents.of_drain(["m-1"], 2.34, done=True, executed=True),
+    "policy": documents.of_policy({"accept.individual.commit": "true"}, executed=False),
     "reset-offsets": documents.of_reset(
         Reset((PartitionReset("orders", 0, 5, 0, True),), NOTHING, {}), Executed(17, True)
     ),

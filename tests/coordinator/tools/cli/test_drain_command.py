@@ -51,7 +51,14 @@ def test_a_drained_member_hands_over_after_its_batch_and_stays_a_standby(
     stays = started(members, tp, "new")
     at = (members.name, "--redis", members.redis_url)
 
-    code, out, err = run("drain", *at, "--host", "old", "--timeout", "0")
+    code, out, err = run("drain", *at, "--host", "old")
+    said = f"Would hand over 1 range of {leaves.member}.\nNothing was changed. Add --execute to make the change.\n"
+    assert (code, out, err) == (0, said, "")
+    code, out, _ = run("drain", *at, "--host", "old", "--json")
+    assert json.loads(out) == {"executed": False, "members": [leaves.member], "seconds": 0.0, "done": False}
+    assert (members.events.count("drain"), members.state.standbys) == (0, {})
+
+    code, out, err = run("drain", *at, "--host", "old", "--timeout", "0", "--execute")
     assert (code, out) == (1, "")
     assert re.match(rf"{leaves.member} still owns ranges after \d+ s: they move after the running batch", err)
     assert owners(members, tp) == {leaves.member}, "its batch goes on"
@@ -66,20 +73,21 @@ def test_a_drained_member_hands_over_after_its_batch_and_stays_a_standby(
     }
     assert not {"lost", "expire", "fence"} & set(members.events)
 
-    code, out, _ = run("drain", *at, "--member", leaves.member)
+    code, out, _ = run("drain", *at, "--member", leaves.member, "--execute")
     assert code == 0
     assert re.fullmatch(rf"Other members own all ranges of {leaves.member} after \d+\.\d s\.\n", out)
-    code, out, _ = run("drain", *at, "--member", leaves.member, "--json")
+    code, out, _ = run("drain", *at, "--member", leaves.member, "--json", "--execute")
     answer = json.loads(out)
     assert 0 <= answer.pop("seconds") < LONG_MS / 1_000
-    assert answer == {"members": [leaves.member], "done": True}
+    assert answer == {"executed": True, "members": [leaves.member], "done": True}
 
 
 def test_who_cannot_be_drained(run: Run, members: Group, leaves: Service) -> None:
     at = (members.name, "--redis", members.redis_url)
-    code, _, err = run("drain", *at, "--member", leaves.member)
-    assert code == 1
-    assert err.startswith(f"{GroupBusyError.name}: group {members.name!r} has no other working member")
+    for execute in (), ("--execute",):
+        code, _, err = run("drain", *at, "--member", leaves.member, *execute)
+        assert code == 1
+        assert err.startswith(f"{GroupBusyError.name}: group {members.name!r} has no other working member")
     code, _, err = run("drain", *at, "--host", "elsewhere")
     assert code == 1
     assert err.startswith(f"{UnknownGroupError.name}: group {members.name!r} has no live member on the host elsewhere")
@@ -92,7 +100,7 @@ def test_a_drained_member_reads_again_when_the_others_are_gone(
     run: Run, members: Group, tp: TopicPartition, leaves: Service
 ) -> None:
     stays = started(members, tp, "new")
-    run("drain", members.name, "--redis", members.redis_url, "--host", "old", "--timeout", "0")
+    run("drain", members.name, "--redis", members.redis_url, "--host", "old", "--timeout", "0", "--execute")
     stays.leave()
     members.kafka.produce(tp.topic, keyed(4, first=5))
     eventually(lambda: leaves.next_offset(StreamOffset(members.name), UNLIMITED) is not None, "it reads")

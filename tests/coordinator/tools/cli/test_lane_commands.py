@@ -191,6 +191,7 @@ def test_a_release_removes_strikes_and_records_its_reason(
         ),
         pytest.param(("orders:0", "x", "--reason", "x"), 2, "'x' is not", id="no range"),
         pytest.param(("orders", "--reason", "x"), 2, "is not TOPIC:PARTITION", id="a topic without a partition"),
+        pytest.param(("orders:0,1", "--reason", "x"), 2, "'orders:0,1' is not TOPIC:PARTITION", id="two partitions"),
         pytest.param(("--reason", "x"), 2, "TOPIC:PARTITION or --all", id="nothing named"),
         pytest.param(("orders:0", "--all", "--reason", "x"), 2, "TOPIC:PARTITION or --all", id="both named"),
         pytest.param(("--all", "--reason", " "), 2, "pass the reason", id="no reason"),

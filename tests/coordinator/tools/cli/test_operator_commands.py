@@ -159,6 +159,7 @@ def test_a_refused_reset_names_its_reason_although_kafka_fails_meanwhile(
     assert "no broker answered" in caplog.text
 
 
+DRY = "Nothing was changed. Add --execute to make the change.\n"
 PAGES = ("docs/operations.md", "docs/policies.md", "docs/failing-records.md", "docs/troubleshooting.md")
 
 
@@ -205,7 +206,7 @@ def test_a_policy_holds_in_all_replica_sets(run: Run, members: Group, tp: TopicP
         for each in (members, second):
             each.service(subscribed(tp)).first_positions()
         place = ("--redis", members.redis_url, "--set", "accept.individual.commit=false")
-        assert run("policy", members.name, *place)[0] == 0
+        assert run("policy", members.name, *place, "--execute")[0] == 0
         assert not second.policies.policy().accept_individual_commit
 
 
@@ -214,18 +215,25 @@ def test_policies_are_shown_and_set(run: Run, redis_url: str, group: str) -> Non
     code, out, err = run("policy", *place)
     assert (code, out) == (0, "accept.individual.commit=true\n")
     assert err.startswith(f"warning: group {group!r} does not exist.")
-    code, out, _ = run("policy", *place, "--set", "accept.range.fetch:orders=false", "--json")
-    assert (code, json.loads(out)) == (
-        0,
-        {"policy": {"accept.individual.commit": True, "accept.range.fetch:orders": False}},
-    )
-    assert run("policy", *place, "--set", "accept.range.fetch:orders=")[1] == "accept.individual.commit=true\n"
+    off = ("--set", "accept.range.fetch:orders=false", "--set", "accept.individual.commit=false")
+    would = "accept.individual.commit=false (now true)\naccept.range.fetch:orders=false (now true)\n"
+    assert run("policy", *place, *off)[:2] == (0, would + DRY)
+    fields = {"accept.individual.commit": False, "accept.range.fetch:orders": False}
+    for executed in False, True:
+        code, out, _ = run("policy", *place, *off, "--json", *("--execute",) * executed)
+        assert (code, json.loads(out)) == (0, {"executed": executed, "policy": fields})
+        changed = run("policy", *place)[1] != "accept.individual.commit=true\n"
+        assert changed is executed
+    back = ("--set", "accept.range.fetch:orders=", "--set", "accept.individual.commit=")
+    would = "accept.individual.commit=true (now false)\naccept.range.fetch:orders=true (now false)\n"
+    assert run("policy", *place, *back)[1] == would + DRY
+    assert run("policy", *place, *back, "--execute")[1] == "accept.individual.commit=true\n"
 
 
 def test_a_policy_of_a_group_or_topic_that_is_not_there_is_set_with_a_warning(
     run: Run, members: Group, tp: TopicPartition
 ) -> None:
-    place = ("policy", members.name, "--redis", members.redis_url, "--set")
+    place = ("policy", members.name, "--redis", members.redis_url, "--execute", "--set")
     code, out, err = run(*place, f"accept.range.fetch:{tp.topic}=false")
     assert (code, out.count("\n")) == (0, 2)
     assert err.startswith(f"warning: group {members.name!r} does not exist. Redis keeps its policies for seven days")
@@ -237,9 +245,10 @@ def test_a_policy_of_a_group_or_topic_that_is_not_there_is_set_with_a_warning(
 
 
 def test_a_policy_that_there_is_not_is_refused(run: Run, redis_url: str, group: str) -> None:
-    code, _, err = run("policy", group, "--redis", redis_url, "--set", "accept.individual.comit=false")
-    assert (code, err.startswith("UNKNOWN_OPTION")) == (2, True)
-    assert "did you mean accept.individual.commit" in err
+    for flags in (), ("--execute",):
+        code, _, err = run("policy", group, "--redis", redis_url, "--set", "accept.individual.comit=false", *flags)
+        assert (code, err.startswith("UNKNOWN_OPTION")) == (2, True)
+        assert "did you mean accept.individual.commit" in err
     assert run("policy", group, "--redis", redis_url, "--set", "accept.individual.commit")[0] == 2
 
 
@@ -255,7 +264,7 @@ def test_a_policy_of_one_replica_set_is_refused(run: Run, members: Group, tp: To
 @pytest.mark.usefixtures("cluster_policies")
 def test_a_policy_of_a_topic_that_kafka_does_not_know_is_set_with_a_warning(run: Run, kafka: Kafka) -> None:
     place = ("--topic", "ordres", "--bootstrap-server", kafka.bootstrap)
-    code, _, err = run("policy", *place, "--set", "accept.range.fetch=false")
+    code, _, err = run("policy", *place, "--set", "accept.range.fetch=false", "--execute")
     assert (code, err.startswith("warning: Kafka has no topic 'ordres'")) == (0, True)
 
 
@@ -264,10 +273,13 @@ def test_policies_of_the_cluster_and_of_a_topic_in_all_groups_are_shown_and_set(
     topic, at = kafka.create_topic("policed"), ("--bootstrap-server", kafka.bootstrap)
     off = "accept.range.fetch=false"
     assert run("policy", "--topic", topic, *at) == (0, "accept.range.fetch=true\n", "")
-    assert run("policy", "--topic", topic, *at, "--set", off) == (0, f"{off}\n", "")
+    assert run("policy", "--topic", topic, *at, "--set", off) == (0, f"{off} (now true)\n{DRY}", "")
+    assert run("policy", "--topic", topic, *at) == (0, "accept.range.fetch=true\n", "")
+    assert run("policy", "--topic", topic, *at, "--set", off, "--execute") == (0, f"{off}\n", "")
     code, out, _ = run("policy", "--cluster", *at, "--json")
     assert code == 0
     assert json.loads(out)["policy"][f"accept.range.fetch:{topic}"] is False
-    assert run("policy", "--cluster", *at, "--set", "accept.individual.commit=false")[0] == 0
+    assert run("policy", "--cluster", *at, "--set", "accept.individual.commit=false", "--execute")[0] == 0
     assert run("policy", "--cluster", *at)[1].startswith("accept.individual.commit=false\n")
-    assert run("policy", "--topic", topic, *at, "--set", "accept.range.fetch=")[1] == "accept.range.fetch=true\n"
+    back = run("policy", "--topic", topic, *at, "--set", "accept.range.fetch=", "--execute")
+    assert back[1] == "accept.range.fetch=true\n"

@@ -13,6 +13,7 @@ import pytest
 from broker_jars import ROOT
 from coordinator.errors import RedisUnavailableError
 from coordinator.redis.group_state import GroupEvent, GroupState
+from coordinator.tools.cli.tables import lag_text
 from coordinator.tools.cli.top_screen import TopLook, TopScreen
 from coordinator.tools.operations.top_view import top_view
 from coordinator.values.subscription import TopicPartition
@@ -85,7 +86,8 @@ def cells(screen: str, number: int = 0) -> list[list[str]]:
 def test_it_begins_with_the_lane_that_is_worst_and_its_partition() -> None:
     (screen,) = screens()
     assert screen.splitlines()[0] == (
-        "Group 'orders-to-lake': Stable, 3 members, lag 5,900 (log ends seen 2 s ago), 1 key tried again, 1 parked"
+        "Group 'orders-to-lake': Stable, 3 members, lag 1,706 records, 5,900 offsets (log ends seen 2 s ago), "
+        "1 key tried again, 1 parked"
     )
     assert "orders-0  stable 3,200  end 9,000  lag 5,800   m-3f1c  m-8a20  m-c4d7" in screen
     plane = [line for line in screen.splitlines() if line.startswith("\u2588\u2588")]
@@ -102,6 +104,13 @@ def test_a_terminal_cannot_misread_names_of_others() -> None:
     seen = replace(look(state), events=(GroupEvent(f"{AT_MS}-0", "plan", evil, evil),))
     (screen,) = screens(looks=lambda: seen)
     assert screen.count(r"\x1b[31m[red]evil\n") == 2 + len(lines[evil])
+
+
+def test_the_lag_of_the_group_has_the_units_of_lanes_and_of_partitions() -> None:
+    top = look().top
+    assert lag_text(top) == f"{sum(lane.lag for lane in top.lanes):,} records, 5,900 offsets"
+    assert lag_text(replace(top, lanes=())) == "5,900 offsets"
+    assert lag_text(replace(top, lanes=(), lag=None)) == "unknown"
 
 
 def test_the_picture_of_the_docs_is_this_screen() -> None:
