@@ -126,7 +126,7 @@ ROWS = [
         "leave holes",
     ),
     Row("positions of another kind", other_kind("segments"), KIND, KIND),
-    Row("no owners", delete("owners"), "fence: a commit for ranges that the member does not own"),
+    Row("no owners", delete("owners"), "fence: a commit left out ranges that have moved since"),
     Row(
         "an owner who is nobody",
         hset("owners", str(WHOLE), "nobody"),

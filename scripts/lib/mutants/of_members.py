@@ -504,7 +504,7 @@ FAULTS = (
     ),
     Fault(
         "a member that paused gets ranges beside another filter",
-        (Edit(_PRELUDE, "  if its_filter ~= (redis.call('HGET', META, 'filter') or '') then", "  if false then"),),
+        (Edit(_PRELUDE, "of_another(member_key, 'filter') or ", ""),),
         _FILTERS,
     ),
     Fault(
@@ -571,7 +571,7 @@ FAULTS = (
     ),
     Fault(
         "a process forgets when it joined first",
-        (Edit("coordinator/member/life.py", "    me = replace(me, joined_at=state.life.joined_at)\n", ""),),
+        (Edit("coordinator/member/life.py", "joined_at=state.life.joined_at, ", ""),),
         ("tests/coordinator/member/test_life.py",),
     ),
 )

@@ -79,7 +79,7 @@ def test_describe_prints_json_for_programs(
         0,
     )
     assert printed["policy"] == {}
-    assert run("policy", known_group, "--set", "accept.range.fetch:orders=false")[0] == 0
+    assert run("policy", known_group, "--set", "accept.range.fetch:orders=false", "--execute")[0] == 0
     assert json.loads(run("describe", known_group, "--json")[1])["policy"] == {"accept.range.fetch:orders": False}
     assert printed["partitions"][0] == {
         "topic": "orders",

@@ -169,6 +169,6 @@ def test_a_policy_that_forbids_shared_partitions_refuses_the_next_query(
 ) -> None:
     killed_in_a_batch(members, tp)
     forbid = ("--set", "accept.individual.commit=false")
-    assert run("policy", members.name, *forbid, "--redis", members.redis_url)[0] == 0
+    assert run("policy", members.name, *forbid, "--execute", "--redis", members.redis_url)[0] == 0
     with pytest.raises(IndividualCommitNotAllowedError, match="ordering=none"):
         member(members, tp).check_policies()
