@@ -39,8 +39,8 @@ from spark_coop_source.options.text_values import (
     TopicPattern,
 )
 
-Shares = Literal["auto", "required", "partitions", "never"]
-_SHARINGS: tuple[Shares, ...] = get_args(Shares)
+SharingMode = Literal["auto", "required", "partitions", "never"]
+_SHARINGS: tuple[SharingMode, ...] = get_args(SharingMode)
 
 STARTING = ("starting_timestamp", "starting_by_timestamp", "starting_offsets")
 ENDING = ("ending_timestamp", "ending_by_timestamp", "ending_offsets")
@@ -92,7 +92,7 @@ class SourceOptions(MemberOptions, ReadOptions):
     listener: str | None = optional("ownershipListener", ListenerName())
     labels: Mapping[str, str] = option_or({}, "memberLabels", Labels())
     report_ports: range = option_or(range(1), "reportPort", Ports())  # port 0 is any free one
-    sharing: Shares = option("sharing", Word(_SHARINGS), "auto", also={"allow.individual.commit": SharingFlag()})
+    sharing: SharingMode = option("sharing", Word(_SHARINGS), "auto", also={"allow.individual.commit": SharingFlag()})
     several_queries: bool = option("allowSeveralQueries", Flag(), "false")  # of one application, in one group
     redundancy: int = option("redundancy", Integer(1, 16), "1")  # number of replica sets
     # 4,096 lanes of one partition are four for each of 1,024 slots, and the largest number measured with the scripts
