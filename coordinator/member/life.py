@@ -127,7 +127,7 @@ def busy(state: State, seen: Seen, call: Call) -> Decision:
     before, other = state.life.other, (verdict.member, verdict.lease_end_ms)
     theirs = seen.of(ReadMetadata(verdict.member))
     query = call.setup.me.fields.get("query")
-    if query and theirs and theirs.get("query") == query:
+    if query and theirs and theirs.get("query") == query and not isinstance(verdict, verdicts.Alone):
         return Decision(_handled(state), (), Fail(_two_reads(group, verdict.member)))
     if before and before[0] == other[0] and other[1] > before[1]:
         return Decision(_handled(state), (), Fail(_in_the_way(verdict, call.setup.settings)))

@@ -30,7 +30,7 @@ from coordinator.member.requests import (
     RecordGrowths,
     Release,
 )
-from coordinator.member.state import Owning, State
+from coordinator.member.state import State
 from coordinator.progress.ownership import Ownership, not_owned
 from coordinator.redis.replies import Acquired, Look
 from coordinator.values.ranges import WHOLE
@@ -95,7 +95,7 @@ def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen, 
         before, acquired = acquired, seen.done(_request(state, wanted, again=True))
         notices += notified(before.ownership, acquired.ownership, surplus)
     ranges = owned_ranges(acquired.ownership)
-    moved = not state.owning.moved and _moved(state.owning, acquired, call)
+    moved = not state.owning.moved and _moved(state, acquired, call)
     if moved:
         notices = (*notices, LogLine(_MOVED.format(call.setup.settings.group)))
     owning = replace(state.owning, acquired=acquired, ranges=ranges, as_of=as_of, stale=False)
@@ -110,13 +110,14 @@ _MOVED = (
 )
 
 
-def _moved(before: Owning, now: Acquired, call: Call) -> bool:
-    """Whether ranges that somebody has read have moved after a batch of this query."""
-    if not (before.as_of and call.offset.lanes):
+def _moved(state: State, now: Acquired, call: Call) -> bool:
+    """Whether ranges that somebody has read have moved after a batch of this query, which reads with others."""
+    before = state.owning
+    if call.setup.settings.alone or not (before.as_of and call.offset.lanes):
         return False
-    gone = difference(before.ranges, owned_ranges(now.ownership))
-    gained = difference(owned_ranges(now.ownership), before.ranges)
-    return bool(gone) or any(s.position > 0 for tp in gained for s in now.progress[tp].segments)
+    gone = difference(before.ranges, owned_ranges(now.ownership)).keys() & set(state.log.partitions)
+    gained, topics = difference(owned_ranges(now.ownership), before.ranges), {tp.topic for tp in before.ranges}
+    return bool(gone) or any(s.position > 0 for tp in gained if tp.topic in topics for s in now.progress[tp].segments)
 
 
 def _elsewhere(state: State, seen: Seen, call: Call) -> Ranges:

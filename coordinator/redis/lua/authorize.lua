@@ -15,7 +15,7 @@ local bad = lost() or before_reset(A.reset) or fenced(K.member) or recovering() 
 if bad then return bad end
 check_ids()
 local verdicts, ids, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == A.reset
-if of_another(K.member, 'alone') then current = false end  -- a standby again: another application reads alone by now
+if differs_from_group(K.member, 'alone') then current = false end  -- a standby again: another application reads alone by now
 
 local function owned_of(lanes, owners_key, valid)  -- the owned parts of lanes, and whether these are all
   local held, all = {}, true
@@ -60,6 +60,8 @@ elseif not same then
   redis.call('HDEL', K.member, 'seal')
 end
 redis.call('HSET', K.member, 'authorized', unknown and 'unknown' or A.digest)
+local reads_alone = table.concat(A.lanes) ~= '' and redis.call('HEXISTS', K.member, 'alone') == 1
+if reads_alone then redis.call('HSET', K.member, 'returns', 'true') end  -- an empty batch has read nothing
 redis.call('ZADD', K.batches, ms(now_ms() + tonumber(call.longest)), call.member)
 renew(K.leases)
 return reply('owned', table.concat(verdicts, '\n'), 'sealed', seal and '1' or '',

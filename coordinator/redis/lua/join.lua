@@ -20,7 +20,7 @@
 local bad = lost()
 if bad then return bad end
 local nonce, now = redis.call('HGET', META, 'nonce'), now_ms()
-local before = redis.call('HMGET', K.member, 'incarnation', 'joined_at', 'authorized', 'seal')
+local before = redis.call('HMGET', K.member, 'incarnation', 'joined_at', 'authorized', 'seal', 'alone', 'returns')
 local another = before[1] ~= call.incarnation
 if A.joined_nonce == nonce and another then return { 'FENCED' } end
 -- Lives are in the order of their first joins, at whatever nonce: an earlier one that wakes up is fenced.
@@ -52,16 +52,24 @@ local function is_alone()
   return true
 end
 
+local function living_others()  -- the other members with a lease, by name: a caller that waits hears of the same one again
+  local found = redis.call('ZRANGE', K.leases, 0, -1)
+  table.sort(found)
+  for i = #found, 1, -1 do
+    if found[i] == call.member or not live(found[i]) then table.remove(found, i) end
+  end
+  return found
+end
+
 -- A member with another filter or ordering than the group waits for the end of all other members (rule: one-filter,
 -- rule: one-ordering).
 local its_filter, ordering = redis.call('HGET', META, 'filter') or '', redis.call('HGET', META, 'ordering') or 'key'
 local refiltered, reordered = its_filter ~= A.filter, ordering ~= A.ordering
-for _, other in ipairs((refiltered or reordered) and redis.call('ZRANGE', K.leases, 0, -1) or NOTHING) do
-  if other ~= call.member and live(other) then
-    local its_end = end_of_lease(K.leases, other)
-    if refiltered then return { 'FILTER', other, its_end, ms(now), its_filter } end
-    return { 'ORDERING', other, its_end, ms(now), ordering }
-  end
+local other = (refiltered or reordered) and living_others()[1]
+if other then
+  local its_end = end_of_lease(K.leases, other)
+  if refiltered then return { 'FILTER', other, its_end, ms(now), its_filter } end
+  return { 'ORDERING', other, its_end, ms(now), ordering }
 end
 
 -- A life whose member works already goes on with its work: no standby has taken it over.
@@ -70,22 +78,25 @@ for _, member in ipairs(role ~= '' and working_members(K) or NOTHING) do
   if member == call.member then role = 'working' end
 end
 
--- Beside a member that reads alone, only standbys join (rule: one-application).
+-- Beside a member that reads alone, only standbys join (rule: one-application). A member whose name is not the group's is no
+-- hindrance: it slept, and gets nothing before it joins again. Nor is one with the former name of this member: it is the other
+-- read of an earlier life of this query.
 local function in_the_way()
-  for _, other in ipairs(redis.call('ZRANGE', K.leases, 0, -1)) do
-    if other ~= call.member and redis.call('HGET', K.standbys, other) ~= 'standby' and live(other) then
-      local its = redis.call('HGET', string.gsub(META, 'meta$', 'member:' .. other), 'alone') or ''
-      if its ~= A.alone then return { 'ALONE', other, end_of_lease(K.leases, other), ms(now), its } end
+  for _, member in ipairs(living_others()) do
+    local its = redis.call('HGET', string.gsub(META, 'meta$', 'member:' .. member), 'alone') or ''
+    local works = its == alone and redis.call('HGET', K.standbys, member) ~= 'standby'
+    if works and its ~= A.alone and its ~= before[5] then
+      return { 'ALONE', member, end_of_lease(K.leases, member), ms(now), its }
     end
   end
 end
 
 if role ~= 'standby' then
-  local missed = A.joined_nonce == nonce or (A.returns and alone ~= '')
+  local missed = A.joined_nonce == nonce or ((A.returns or A.joined_nonce ~= '') and alone ~= '')
   if missed and A.alone ~= '' and alone ~= A.alone then return { 'MISSED' } end
-  local other = in_the_way()
-  if other and A.role == '' then return other end
-  if other then role = 'standby' end  -- another standby has taken over from it meanwhile
+  local refusal = in_the_way()
+  if refusal and A.role == '' then return refusal end
+  if refusal then role = 'standby' end  -- another standby has taken over from it meanwhile
 end
 
 local function raised_targets(targets)
@@ -151,7 +162,7 @@ if A.joined_nonce ~= '' then hear(call.member) end
 if refiltered then redis.call('HSET', META, 'filter', A.filter) end
 if role ~= 'standby' and alone ~= A.alone then redis.call('HSET', META, 'alone', A.alone) end
 if A.alone ~= '' then redis.call('HSET', K.member, 'alone', A.alone) end
-if A.returns then redis.call('HSET', K.member, 'returns', 'true') end
+if A.returns or before[6] then redis.call('HSET', K.member, 'returns', 'true') end
 redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the member may subscribe to other topics than before
 local application = redis.call('HGET', K.member, 'application')
 event(K.events, 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)

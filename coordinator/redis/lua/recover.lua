@@ -130,6 +130,7 @@ local session = longest_session()
 if group_is_pinned() then redis.call('DEL', K.assignment) end
 redis.call('DEL', K.proofs, K.leases, K.batches, K.leaving, K.applications, K.targets, K.working)
 redis.call('HDEL', META, 'unheard')
+if not is_as_new then redis.call('HDEL', META, 'alone') end  -- an older state may name an earlier application
 if #heard_of > 0 then redis.call('HSET', META, 'unheard', table.concat(heard_of, ' ')) end
 redis.call('HSET', META, 'reset_epoch', newer and A.reset or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')

@@ -430,7 +430,7 @@ FAULTS = (
     ),
     Fault(
         "another application joins a group that one reads alone (against rule: one-application)",
-        (Edit("coordinator/redis/lua/join.lua", "if its ~= A.alone then return", "if false then return"),),
+        (Edit("coordinator/redis/lua/join.lua", "works and its ~= A.alone and", "false and"),),
         ("tests/coordinator/redis/test_one_application.py",),
         schedules=300,
     ),
@@ -445,7 +445,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/shared/prelude.lua",
-                " or (of_another(member_key, 'alone') and not waits)",
+                " or (differs_from_group(member_key, 'alone') and not waits)",
                 "",
             ),
         ),
@@ -470,13 +470,33 @@ FAULTS = (
     ),
     Fault(
         "a member that stands by again reads its batch beside the next one (against rule: one-application)",
-        (Edit("coordinator/redis/lua/authorize.lua", "if of_another(K.member, 'alone') then", "if false then"),),
+        (Edit("coordinator/redis/lua/authorize.lua", "if differs_from_group(K.member, 'alone')", "if false"),),
         ("tests/coordinator/redis/test_one_application.py",),
     ),
     Fault(
         "two reads that join topics share their group unasked (against rule: one-application)",
         (Edit("coordinator/member/life.py", "(settings.alone or not settings.demanding)", "settings.alone"),),
         ("tests/coordinator/member/test_life.py",),
+    ),
+    Fault(
+        "a spare that Spark has started ends instead of taking over (against rule: one-application)",
+        (Edit("coordinator/redis/lua/authorize.lua", "table.concat(A.lanes) ~= '' and redis", "redis"),),
+        ("tests/coordinator/redis/test_one_application.py",),
+    ),
+    Fault(
+        "a member that slept keeps the one that reads alone out (against rule: one-application)",
+        (Edit("coordinator/redis/lua/join.lua", "local works = its == alone and", "local works ="),),
+        ("tests/coordinator/redis/test_one_application.py",),
+    ),
+    Fault(
+        "a query that waits hears of another member each time",
+        (Edit("coordinator/redis/lua/join.lua", "  table.sort(found)\n", ""),),
+        ("tests/coordinator/redis/test_one_application.py",),
+    ),
+    Fault(
+        "the reads of a join are in the way of their next life (against rule: one-application)",
+        (Edit("coordinator/redis/lua/join.lua", " and its ~= before[5] then", " then"),),
+        ("tests/coordinator/redis/test_one_application.py",),
     ),
     Fault(
         "AvailableNow ends when its own hashes are done",
@@ -504,7 +524,7 @@ FAULTS = (
     ),
     Fault(
         "a member that paused gets ranges beside another filter",
-        (Edit(_PRELUDE, "of_another(member_key, 'filter') or ", ""),),
+        (Edit(_PRELUDE, "differs_from_group(member_key, 'filter') or ", ""),),
         _FILTERS,
     ),
     Fault(

@@ -150,6 +150,66 @@ def test_a_standby_that_has_read_before_another_one_ends_instead_of_taking_over(
         assert founded.store.members.look(standby).value.role == WORKING
 
 
+def test_a_spare_whose_batches_were_empty_takes_over(founded: World) -> None:
+    """Spark runs an empty batch at the start of each query."""
+    owner = join(founded, "m-1", "a")
+    assign_all(founded, owner)
+    standby = join(founded, "m-2", "b", role=STANDBY)
+    founded.store.positions.authorize(standby, offset())
+    founded.lapse(LEASE_OVER)
+    assert founded.store.members.look(standby).value.role == WORKING
+
+
+def test_a_standby_that_has_read_in_an_earlier_life_ends(founded: World) -> None:
+    owner = join(founded, "m-1", "a")
+    assign_all(founded, owner)
+    (mine,) = founded.store.positions.acquire(owner, WANTED).value.ownership[TP]
+    founded.store.positions.authorize(owner, offset(lane(mine.epoch, 0, 10)))
+    founded.lapse(LEASE_OVER)
+    assign_all(founded, join(founded, "m-2", "b"))
+    again = join(founded, "m-1", "a", "i2", role=STANDBY)
+    founded.lapse(LEASE_OVER)
+    with pytest.raises(verdicts.Missed):
+        founded.store.members.look(again)
+
+
+def test_after_a_recovery_too_a_life_that_slept_ends(founded: World) -> None:
+    """Its heartbeat knows no offset; the nonce is another one."""
+    join(founded, "m-1", "a")
+    founded.lapse(LEASE_OVER)
+    join(founded, "m-2", "b")
+    founded.lapse(LEASE_OVER)
+    with pytest.raises(verdicts.Missed):
+        join(founded, "m-1", "a", before="an earlier nonce")
+
+
+def test_a_member_that_slept_is_not_in_the_way_of_the_one_that_reads(founded: World) -> None:
+    slept = join(founded, "m-1", "a")
+    founded.lapse(LEASE_OVER)
+    reader = join(founded, "m-2", "b")
+    founded.store.members.heartbeat(slept)
+    assert join(founded, "m-2", "b", before=reader.nonce).nonce == reader.nonce
+
+
+def test_the_same_member_is_named_however_the_leases_end(founded: World) -> None:
+    """Else a query that waits never sees that the lease of one member grows."""
+    first, second = join(founded, "m-1"), join(founded, "m-2")
+    for beats in (first, second, first):
+        founded.store.members.heartbeat(beats)
+        with pytest.raises(verdicts.Alone) as refused:
+            join(founded, "m-3", "c")
+        assert refused.value.member == "m-1"
+        founded.lapse(10)
+
+
+def test_a_join_of_two_reads_starts_again_beside_its_former_life(founded: World) -> None:
+    """The name of two reads is that of the running query, and the first of them joins before the other is fenced."""
+    for member in ("m-1", "m-2"):
+        join(founded, member, "query 1")
+    for member in ("m-1", "m-2"):
+        assert join(founded, member, "query 2", "i2").nonce
+
+
 def test_a_member_that_stands_by_again_reads_nothing_beside_the_one_that_works(founded: World) -> None:
     owner = join(founded, "m-1", "a")
     assign_all(founded, owner)

@@ -224,7 +224,7 @@ local function fenced(member_key)
   return nil
 end
 
-local function of_another(member_key, field)  -- whether the group has another value of it than the member
+local function differs_from_group(member_key, field)  -- whether the group has another value of it than the member
   return (redis.call('HGET', member_key, field) or '') ~= (redis.call('HGET', META, field) or '')
 end
 
@@ -233,7 +233,7 @@ end
 -- it reads, since it owns its ranges (rule: lease-end). A standby, also one that worked before, waits beside that application.
 local function other_policy(member_key)
   local waits = redis.call('HGET', string.gsub(META, 'meta$', 'standbys'), call.member) == 'standby'
-  local differs = of_another(member_key, 'filter') or (of_another(member_key, 'alone') and not waits)
+  local differs = differs_from_group(member_key, 'filter') or (differs_from_group(member_key, 'alone') and not waits)
   return differs and { 'REJOIN' } or nil
 end
 
