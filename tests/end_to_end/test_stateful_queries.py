@@ -79,3 +79,22 @@ def test_a_second_query_beside_one_that_reads_alone_is_refused_by_name(
             other.run()
         with pytest.raises(StreamingQueryException, match="GROUP_NOT_SHARED"):
             Stream(stream.spark, stream.options, tmp_path / "third").run(sharing="never")
+
+
+def test_a_spare_that_reads_alone_waits_and_takes_over(kafka: Kafka, stream: Stream, tmp_path: Path) -> None:
+    """Rules: one-application, standby-takes-over. The empty batch that Spark runs first is no read."""
+    topic, never = stream.options["subscribe"], {"sharing": "never"}
+    stream.options["allowSeveralQueries"] = "true"
+    spare = Stream(stream.spark, stream.options, tmp_path / "spare")
+    kafka.produce(topic, keyed(10))
+    worker = stream.start(None, **never)
+    try:
+        eventually(lambda: len(stream.sink.received) == 10, "the first query works")
+        with spare.running(lambda: len(spare.sink.received) == 10, "the spare took over", standby="true", **never):
+            eventually((spare.checkpoint / "commits" / "0").exists, "its empty batch has ended")
+            worker.stop()
+            kafka.produce(topic, keyed(10, first=10))
+    finally:
+        worker.stop()
+    assert stream.sink.offsets == list(range(10))
+    assert spare.sink.offsets == list(range(10, 20))
