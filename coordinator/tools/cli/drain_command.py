@@ -54,7 +54,7 @@ def drain_members(
             found += members
     if not found:
         raise UnknownGroupError(f"group {group!r} has no live member {member or f'on the host {host}'}")
-    seconds = time.monotonic() - began
+    seconds = time.monotonic() - began if execute else 0.0
     if as_json:
         print_json(documents.of_drain(found, seconds, done=done, executed=execute))
     elif not execute:
