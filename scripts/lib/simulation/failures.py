@@ -69,7 +69,7 @@ def of_the_latest_life(world: World, checkpoint: Checkpoint, name: str, member: 
     if not isinstance(error, FencedMemberError):
         return
     seen = world.server.seen
-    if world.lives.get(member) == name and not (seen["ghost"] or seen["clock_jump"]):
+    if world.lives.get(member) == name and not (seen["ghost"] or seen["clock_jump"] or seen["entry_lost"]):
         raise Violation(f"LIFE: {name} is the latest life of {member}, and was fenced by an earlier one")
     seen["fenced by a copy"] += checkpoint.copied
 
