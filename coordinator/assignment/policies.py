@@ -80,13 +80,7 @@ class Policy:
 
     def changed(self, changes: Mapping[str, str]) -> "Policy":
         """These policies after a user's changes. Raises `UnknownOptionError`, `InvalidOptionError`."""
-        wanted = checked(changes)
-        named = {name.partition(":")[2]: text for name, text in wanted.items() if name != GROUP_POLICY}
-        refused = self.refused_topics.difference(named).union(topic for topic, text in named.items() if text == "false")
-        if GROUP_POLICY not in wanted:
-            return replace(self, refused_topics=refused)
-        accepted = wanted[GROUP_POLICY] != "false"
-        return replace(self, accept_individual_commit=accepted, refused_topics=refused, unknown=False)
+        return policy_of({name: text for name, text in (self.fields | checked(changes)).items() if text})
 
     def mirrored(self, topic: str) -> tuple[bool, bool] | None:
         """The policies of the group and of this topic, for the mirror; None if they are unknown."""

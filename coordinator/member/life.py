@@ -238,7 +238,7 @@ def joining(state: State, call: Call) -> Joining:
     # Two reads of one query that join topics keep their state in Spark, and ranges that move leave it behind.
     partial = call.setup.partial and (settings.alone or not settings.demanding)
     alone = me.fields.get("query", "") if partial else state.life.member if settings.alone else ""
-    returns = settings.alone and not partial and bool(call.offset and call.offset.member)
+    returns = settings.alone and not partial and bool(call.offset.member)
     me = replace(me, joined_at=state.life.joined_at, alone=alone, returns=returns)
     return replace(me, fields=fields, targets=targets, pinned=pinned)
 

@@ -95,11 +95,10 @@ def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen, 
         before, acquired = acquired, seen.done(_request(state, wanted, again=True))
         notices += notified(before.ownership, acquired.ownership, surplus)
     ranges = owned_ranges(acquired.ownership)
-    moved = not state.owning.moved and _moved(state, acquired, call)
-    if moved:
+    moved = state.owning.moved or _moved(state, acquired, call)
+    if moved and not state.owning.moved:
         notices = (*notices, LogLine(_MOVED.format(call.setup.settings.group)))
-    owning = replace(state.owning, acquired=acquired, ranges=ranges, as_of=as_of, stale=False)
-    owning = replace(owning, moved=owning.moved or moved)
+    owning = replace(state.owning, acquired=acquired, ranges=ranges, as_of=as_of, stale=False, moved=moved)
     return Decision(replace(state, owning=owning, turn=replace(state.turn, fresh=True, acquired=True)), notices)
 
 

@@ -25,7 +25,6 @@ def counted(stream: Stream, checkpoint: Path, **options: str) -> dict[str, int]:
     def keep(rows: Any, _: int) -> None:
         found.update({bytes(row["key"]).decode(): row["count"] for row in rows.collect()})
 
-    stream.spark.conf.set("spark.sql.shuffle.partitions", "1")
     rows = stream.spark.readStream.format("coop-kafka").options(**(stream.options | options)).load()
     writer = rows.groupBy("key").count().writeStream.outputMode("update").foreachBatch(keep)
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()

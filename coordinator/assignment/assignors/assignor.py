@@ -15,7 +15,7 @@ from coordinator.values.subscription import TopicPartition
 class Subscriber:
     """A member as an assignor sees it.
 
-    `capacity` is its share of the group's work, 1 or more. `sharing` is false with `sharing=partitions`: then, it
+    `capacity` is its share of the group's work, 1 or more. `sharing` is false with `sharing=partitions`: then it
     gets whole partitions or nothing. `metadata` is free (host, rack, labels).
     """
 

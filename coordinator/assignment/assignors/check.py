@@ -41,8 +41,7 @@ def _check_member(
         raise InvalidAssignmentError(f"the ranges of {member} in {tp} overlap or do not ascend", _REMEDY)
     if ranges and not subscriber.sharing and ranges != (WHOLE,):
         raise ConsumerRangeFetchNotAcceptedError(
-            f"{member} does not share partitions, but the assignor assigned it {', '.join(map(str, ranges))} of {tp}",
-            "remove sharing=partitions from that member, or an assignor that assigns it whole partitions",
+            f"{member} does not share partitions, but the assignor assigned it {', '.join(map(str, ranges))} of {tp}"
         )
 
 

@@ -45,13 +45,6 @@ local function live(member)
   return its_end and tonumber(its_end) >= now
 end
 
-local function is_alone()
-  for _, other in ipairs(redis.call('ZRANGE', K.leases, 0, -1)) do
-    if other ~= call.member and live(other) then return false end
-  end
-  return true
-end
-
 local function living_others()  -- the other members with a lease, by name: a caller that waits hears of the same one again
   local found = redis.call('ZRANGE', K.leases, 0, -1)
   table.sort(found)
@@ -157,7 +150,7 @@ if reordered then
   redis.call('HSET', META, 'ordering', A.ordering, 'nonce', A.next_nonce, 'epochs', '0')
   event(K.events, 'ordering', 'ordering is ' .. A.ordering .. ' from now on; every lane epoch is void')
 end
-remember_times(not recovering() and is_alone())
+remember_times(not recovering() and not living_others()[1])
 if A.joined_nonce ~= '' then hear(call.member) end
 if refiltered then redis.call('HSET', META, 'filter', A.filter) end
 if role ~= 'standby' and alone ~= A.alone then redis.call('HSET', META, 'alone', A.alone) end

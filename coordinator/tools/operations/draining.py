@@ -38,7 +38,7 @@ def drain(store: OperatorVerbs, members: Collection[str]) -> None:
     with refused(group):
         _, others = store.drain(members, f"by {operator()}: other members get its ranges")
     if not others:
-        raise _alone(group)
+        raise _nobody_else(group)
 
 
 def owned(group: str, state: GroupState, members: Collection[str], working: Collection[str]) -> int:
@@ -47,11 +47,11 @@ def owned(group: str, state: GroupState, members: Collection[str], working: Coll
     `working`: the working members of the group.
     """
     if not set(working).difference(members):
-        raise _alone(group)
+        raise _nobody_else(group)
     return sum(owner in members for of_tp in state.owners.values() for _, _, owner in of_tp)
 
 
-def _alone(group: str) -> GroupBusyError:
+def _nobody_else(group: str) -> GroupBusyError:
     return GroupBusyError(
         f"group {group!r} has no other working member, so nobody would read the ranges",
         "start another query of the group first",

@@ -566,7 +566,7 @@ FAULTS = (
     ),
     Fault(
         "the largest settings go down while a group recovers (against rule: settings-that-differ)",
-        (Edit("coordinator/redis/lua/join.lua", "not recovering() and is_alone()", "is_alone()"),),
+        (Edit("coordinator/redis/lua/join.lua", "not recovering() and not living_others()", "not living_others()"),),
         _DIFFERENT,
     ),
     Fault(
