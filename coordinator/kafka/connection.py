@@ -175,7 +175,7 @@ class KafkaConnection:
         if self._session is None:
             # The consumer's settings that an admin client does not have are left out.
             known = {k: v for k, v in client_arguments(self._kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
-            opened = open_client(KafkaAdminClient, {**IN_TIME, **known})
+            opened = open_client(KafkaAdminClient, {**IN_TIME, **known}, ())
             self._session = Session(*opened, addresses=self._addresses)
             self._answered_before = True
         return self._session
@@ -265,11 +265,12 @@ def _close_if_frozen(connection: KafkaNetConnection) -> None:
 
 
 def open_client(
-    kind: Callable[..., T], own: Mapping[str, object], topics: Iterable[str] = ()
+    kind: Callable[..., T], own: Mapping[str, object], topics: Iterable[str]
 ) -> tuple[T, KafkaConnectionManager]:
     """A client of kafka-python, of class `kind`, after a first answer; `own` are its keyword arguments.
 
-    That answer names the leaders of `topics`. Raises a failure after `bootstrap_timeout_ms` at most, a refusal at once.
+    That answer names the leaders of `topics`; without it a client asks any broker for them, and that one may be frozen.
+    Raises a failure after `bootstrap_timeout_ms` at most, a refusal at once.
     """
     settings = {**kind.DEFAULT_CONFIG, **own}  # type: ignore[attr-defined]
     try:

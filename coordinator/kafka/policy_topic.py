@@ -91,7 +91,7 @@ def _place(session: Session) -> tuple[str, int, int] | None:
 
 def _values(kafka: Mapping[str, object], start: int, end: int) -> dict[str, str]:
     """The last value of each policy. A value that is not `true` counts as `false`: the strict reading."""
-    consumer, _ = open_client(KafkaConsumer, {**IN_TIME, **client_arguments(kafka), **_OURS})
+    consumer, _ = open_client(KafkaConsumer, {**IN_TIME, **client_arguments(kafka), **_OURS}, [POLICIES])
     empty_markers.install(consumer)
     partition, found = KafkaTopicPartition(*_TP), dict[str, str]()
     with closing(consumer):
@@ -129,7 +129,7 @@ def _create(session: Session) -> None:
 def _write(kafka: Mapping[str, object], changes: Mapping[str, str]) -> None:
     """Write policies; all of them are acknowledged by all in-sync replicas when this returns."""
     known = {k: v for k, v in client_arguments(kafka).items() if k in KafkaProducer.DEFAULT_CONFIG}
-    producer, _ = open_client(KafkaProducer, {**known, "acks": "all"})
+    producer, _ = open_client(KafkaProducer, {**known, "acks": "all"}, [POLICIES])
     with closing(producer):
         sent = [producer.send(POLICIES, v.encode() or None, k.encode(), partition=0) for k, v in changes.items()]
         for each in sent:

@@ -39,7 +39,9 @@ def first_times(
     None for a stretch without a record (markers only), and for a record without a time. Stretches whose leader does not
     answer within `WAIT_S` are left out. Raises kafka-python's errors.
     """
-    consumer, _ = open_client(KafkaConsumer, {**IN_TIME, **client_arguments(kafka), **_OURS})
+    consumer, _ = open_client(
+        KafkaConsumer, {**IN_TIME, **client_arguments(kafka), **_OURS}, {tp.topic for tp in stretches}
+    )
     empty_markers.install(consumer)
     with closing(consumer):
         return dict(_first_times(consumer, stretches))

@@ -14,7 +14,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 
 from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
-from coordinator.kafka.connection import ANSWER_BYTES_MAX, open_client, servers_of
+from coordinator.kafka.connection import ANSWER_BYTES_MAX, IN_TIME, open_client, servers_of
 from coordinator.kafka.errors import explained
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
@@ -43,7 +43,9 @@ def records(kafka: Mapping[str, object], stretches: Mapping[TopicPartition, Offs
         return
     what = f"the records of {len(wanted)} partitions"
     try:
-        consumer, _ = open_client(KafkaConsumer, {**client_arguments(kafka), **_OURS}, {tp.topic for tp in wanted})
+        consumer, _ = open_client(
+            KafkaConsumer, {**IN_TIME, **client_arguments(kafka), **_OURS}, {tp.topic for tp in wanted}
+        )
         with closing(consumer):
             empty_markers.install(consumer)
             yield from _polled(consumer, wanted)

@@ -94,7 +94,7 @@ class Invariants:
             current[tp] = tuple(o for o in owners if o[1].startswith(f"{nonce}."))
         if run_id != "0":  # else an old copy, in which no script succeeds
             self._one_ownership_an_epoch(current, handed)
-        if "0" != run_id == self.state.run_id and (nonce, assignment) != (self.state.nonce, self.state.assignment):
+        if "0" != run_id == self.state.run_id and assignment != self.state.assignment:  # a recovery keeps the old one
             self.assigned(assignment, policy_of(policy))
         ics = {tp: _ics(tp, *flat) for tp, *flat in zip(tps, of_tps[::2], of_ics, strict=True)}
         recovering, epoch = int(recovering_until or 0), int(reset or 0)

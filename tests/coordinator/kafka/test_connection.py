@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -122,9 +123,9 @@ def test_all_brokers_are_away_at_the_first_contact_and_come_back__it_waits_and_s
 def test_without_patience_it_tries_to_connect_as_often_as_retries_say(monkeypatch: pytest.MonkeyPatch) -> None:
     opened, opens = list[object](), kafka_connection.open_client
 
-    def counted(kind: Callable[..., object], own: Mapping[str, object]) -> object:
+    def counted(kind: Callable[..., object], *of_it: Any) -> object:
         opened.append(kind)
-        return opens(kind, own)
+        return opens(kind, *of_it)
 
     monkeypatch.setattr(kafka_connection, "open_client", counted)
     settings = {"bootstrap_servers": NOBODY, "bootstrap_timeout_ms": 100}
