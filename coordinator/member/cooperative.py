@@ -33,7 +33,7 @@ from coordinator.member.state import State
 from coordinator.plan.planning import OwnedRange, OwnedRanges, anything
 from coordinator.progress.leader_epochs import leader_epochs
 from coordinator.progress.segments import Progress, Segment
-from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.progress.stream_offset import Lane, StreamOffset, ends_of_lanes
 from coordinator.redis.replies import Acquired, HandedOut
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import TopicPartition
@@ -101,7 +101,7 @@ def _offset(
     lanes: Mapping[TopicPartition, tuple[Lane, ...]],
     call: Call,
 ) -> StreamOffset:
-    epochs = leader_epochs(lanes, state.log.bounds)
+    epochs = leader_epochs(ends_of_lanes(lanes), state.log.bounds)
     member = state.life.member
     settings = call.setup.settings
     planned = StreamOffset(settings.group, member, reset, topic_ids, lanes, epochs, by_key=False)

@@ -66,7 +66,7 @@ def begin_run(state: State, ends: OffsetByPartition) -> State:
     """The targets of a run with AvailableNow; `pacing` adds those of silent leaders once they answer."""
     silent = state.log.silent
     targets = {tp: end for tp, end in ends.items() if tp not in silent}
-    return replace(state, pace=replace(state.pace, targets=targets, late=silent))
+    return replace(state, pace=replace(state.pace, targets=targets, late=silent, helps=False))
 
 
 def with_epoch_ends(log: LogView, extents: Extents, seen: Seen) -> tuple[LogView, dict[TopicPartition, int]]:

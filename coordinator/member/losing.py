@@ -109,7 +109,7 @@ def _answered_epochs(
     state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]
 ) -> dict[TopicPartition, int]:
     """The leader epochs of owned partitions, without silent leaders: a check of theirs would have to wait."""
-    return leader_epochs((tp for tp in _owned(acquired) if tp not in state.log.silent), bounds)
+    return leader_epochs({tp: 0 for tp in _owned(acquired) if tp not in state.log.silent}, bounds)
 
 
 def _owned(acquired: Acquired) -> tuple[TopicPartition, ...]:
@@ -133,7 +133,7 @@ def _moves(loss: Loss, state: State, acquired: Acquired, call: Call) -> Iterator
     topics, bounds = state.log.topics, state.log.bounds
     match loss:
         case Aged(tp, _, beginning):
-            group, epochs = call.setup.settings.group, leader_epochs((tp,), bounds)
+            group, epochs = call.setup.settings.group, leader_epochs({tp: beginning}, bounds)
             here = StreamOffset(group, None, acquired.reset, acquired.topic_ids, leader_epochs=epochs)
             here = replace(here, founding=state.life.founding)
             yield Claim(here, {tp: (Fact(WHOLE, beginning),)})

@@ -48,12 +48,19 @@ def adopt_targets(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def ends_of(state: State) -> dict[TopicPartition, int]:
-    """The end of each partition in this run; 0 where the log end is not known now (see `LogView.unsure`)."""
+    """The end of each partition in this run; 0 where the log end is not known now (see `LogView.unsure`).
+
+    A run that waits for other members reads to their targets too: otherwise two runs whose targets cross would wait for
+    each other. They cross if a leader was silent when one of them began.
+    """
     targets, of_others, alone = state.pace.targets, state.owning.targets, state.log.unsure
     ends = {tp: 0 if tp in alone else b.end for tp, b in state.log.bounds.items()}
     if targets is None:
         return ends
-    return {tp: min(end, targets.get(tp, of_others.get(tp, 0))) for tp, end in ends.items()}
+    wanted = {**of_others, **targets}
+    if state.pace.helps:
+        wanted = {tp: max(target, of_others.get(tp, 0)) for tp, target in wanted.items()}
+    return {tp: min(end, wanted.get(tp, 0)) for tp, end in ends.items()}
 
 
 def pace_batch(state: State, seen: Seen, call: Call) -> Decision:

@@ -14,7 +14,7 @@ from coordinator.member.requests import DescribeLanes, Finish, Heartbeat, ReadRe
 from coordinator.member.state import State
 from coordinator.plan.planning import plan
 from coordinator.progress.leader_epochs import leader_epochs
-from coordinator.progress.stream_offset import StreamOffset
+from coordinator.progress.stream_offset import StreamOffset, ends_of_lanes
 
 
 def show_lanes(state: State, seen: Seen, call: Call) -> Decision:
@@ -92,14 +92,14 @@ def end_run(state: State, seen: Seen, call: Call) -> Decision:
         return Decision(state, (), Return(None))
     settings = call.setup.settings
     refuse_a_full_partition(state, settings.group, settings.max_deferred_keys)
-    return Decision(state, (), LookAgain(why=OF_OTHERS))
+    return Decision(replace(state, pace=replace(state.pace, helps=True)), (), LookAgain(why=OF_OTHERS))
 
 
 def plan_batch(state: State, seen: Seen, call: Call) -> Decision:
     """The next batch: the offset that Spark stores in its checkpoint before it reads the batch."""
     acquired, reading, group = state.owning.acquired, state.reading, call.setup.settings.group
     lanes = plan(reading.work, reading.until, reading.cutting or call.setup.cutting)
-    epochs = leader_epochs(lanes, state.log.bounds)
+    epochs = leader_epochs(ends_of_lanes(lanes), state.log.bounds)
     end = StreamOffset(group or None, state.life.member or None, acquired.reset, acquired.topic_ids, lanes, epochs)
     end = replace(end, filter=call.setup.settings.filter.digest, founding=state.life.founding)
     if call.setup.settings.early_ends and not call.limits.everything and seen.of(ReadReach()) is not Reach.NONE:

@@ -22,7 +22,7 @@ from coordinator.progress import data_loss
 from coordinator.progress.leader_epochs import leader_epochs
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress, Segment
-from coordinator.progress.stream_offset import ALONE, StreamOffset
+from coordinator.progress.stream_offset import ALONE, StreamOffset, ends_of_lanes
 from coordinator.redis.replies import Acquired
 from coordinator.values.subscription import Assigned, TopicPartition
 
@@ -43,7 +43,7 @@ def initial(state: State, seen: Seen, call: Call) -> Decision:
     positions = seen.of(ResolveOffsets(call.setup.starting, state.log.partitions))
     at = {tp: Progress(tuple(Segment(h, o) for h in _given(call).partitions[tp])) for tp, o in positions.items()}
     lanes = plan(with_positions(_owned(call, at), at), dict.fromkeys(at, 0), call.setup.cutting.at({}))
-    epochs = leader_epochs(lanes, state.log.bounds)
+    epochs = leader_epochs(ends_of_lanes(lanes), state.log.bounds)
     offset = StreamOffset(None, topic_ids=state.log.topic_ids, lanes=lanes, leader_epochs=epochs)
     return Decision(replace(state, initial=offset), (), Return(offset))
 

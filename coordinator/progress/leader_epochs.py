@@ -8,7 +8,7 @@ old or late fact may miss a cut, and never reports a cut that did not happen.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordinator.errors import StateFormatError
@@ -39,10 +39,14 @@ def extents_of(bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, 
 
 
 def leader_epochs(
-    partitions: Iterable[TopicPartition], bounds: Mapping[TopicPartition, Bounds]
+    reached: Mapping[TopicPartition, int], bounds: Mapping[TopicPartition, Bounds]
 ) -> dict[TopicPartition, int]:
-    """The leader epochs of some partitions, as far as brokers reported them."""
-    return {tp: bounds[tp].epoch for tp in partitions if tp in bounds and bounds[tp].epoch >= 0}
+    """The leader epochs whose logs hold everything below these offsets, as far as brokers reported them.
+
+    Bounds of a silent leader are old: others may have read beyond their end, what a later leader wrote.
+    """
+    seen = {tp: bounds[tp] for tp, offset in reached.items() if tp in bounds and offset <= bounds[tp].end}
+    return {tp: b.epoch for tp, b in seen.items() if b.epoch >= 0}
 
 
 def parsed(

@@ -79,6 +79,11 @@ class Lane(NamedTuple):
 Lanes = Mapping[TopicPartition, tuple[Lane, ...]]
 
 
+def ends_of_lanes(lanes: Lanes) -> dict[TopicPartition, int]:
+    """The highest end of the lanes of each partition."""
+    return {tp: max(lane.until for lane in of_tp) for tp, of_tp in lanes.items()}
+
+
 class Row(NamedTuple):
     """Neighbouring lanes with the same lane epoch and the same offsets. A partition has mostly one row."""
 

@@ -60,7 +60,7 @@ _ASSIGN = verb(
 )
 _FINISH = verb(
     "finish",
-    "meta leases member leaving strikes failing",
+    "meta leases member leaving targets strikes failing",
     "targets",
     truth("finished"),
     partitions="segments ics",

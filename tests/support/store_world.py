@@ -69,6 +69,10 @@ class World:
         """A pinned member that names these ranges."""
         return self._joined(member, incarnation, "", Joining(FIELDS, pinned={tp: ranges}))
 
+    def aiming(self, member: str, targets: Mapping[TopicPartition, int]) -> Caller:
+        """A member of a run with AvailableNow."""
+        return self._joined(member, "i1", "", Joining(FIELDS, targets=targets))
+
     def filtering(self, member: str, text: str, incarnation: str = "i1") -> Caller:
         """A member whose record filter has this text."""
         return self._joined(member, incarnation, "", Joining(FIELDS, filter=text))

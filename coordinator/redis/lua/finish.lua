@@ -3,7 +3,7 @@
 -- parked lanes and keys itself: an operator may have just released one.
 -- In partition order a parked record stops its whole partition (rule: partition-order).
 -- A.targets: {name, target, hashes, ordered} of each partition, name "topic partition", hashes "lo-hi ;..." that count, nil
--- for all; ordered is set in partition order
+-- for all; ordered is set in partition order. Until then other members learn those that were not known at the join.
 -- Reply finished: 1 or 0 | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses damage, failing, leases, names, prelude, progress
 local bad = lost() or fenced(K.member) or recovering()
@@ -52,6 +52,15 @@ local function within(segments, hashes)  -- the pieces of segments in these hash
   return pieces
 end
 
+local function tell_targets()  -- to other members: those that this one did not know when it joined
+  local told = redis.call('HGET', K.targets, call.member) or ''
+  local text = told
+  for _, of in ipairs(A.targets) do
+    if not string.find(';' .. told, ';' .. of.name .. ' ', 1, true) then text = text .. of.name .. ' ' .. of.target .. ';' end
+  end
+  if text ~= told then redis.call('HSET', K.targets, call.member, text) end
+end
+
 for i, of in ipairs(A.targets) do
   local tp, target, segments = of.name, of.target, raised(K.partitions[i], NOTHING)
   if #segments == 0 then return positions_gone(K.partitions[i].segments) end
@@ -66,6 +75,7 @@ for i, of in ipairs(A.targets) do
   end
   for _, position in ipairs(unread) do
     if less(position, target) then
+      tell_targets()
       renew(K.leases)
       return reply('finished', 0)
     end

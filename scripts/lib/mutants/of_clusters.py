@@ -122,6 +122,21 @@ FAULTS = (
         ("tests/coordinator/member/test_event_time.py",),
     ),
     Fault(
+        "records beyond the last known end of a silent leader count as of its leader epoch",
+        (Edit("coordinator/progress/leader_epochs.py", "and offset <= bounds[tp].end}", "}"),),
+        ("tests/coordinator/member/test_leader_epochs.py",),
+    ),
+    Fault(
+        "a run with AvailableNow that waits for others does not read to their targets",
+        (Edit("coordinator/member/planning.py", "helps=True", "helps=False"),),
+        _SILENT,
+    ),
+    Fault(
+        "other members never learn a target that was late",
+        (Edit("coordinator/redis/lua/finish.lua", "      tell_targets()\n", ""),),
+        _SILENT,
+    ),
+    Fault(
         "AvailableNow takes the last known end of a silent leader for the end",
         (Edit("coordinator/member/log_view.py", "targets=targets, late=silent", "targets=ends"),),
         _SILENT,

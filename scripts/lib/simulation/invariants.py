@@ -106,7 +106,8 @@ class Invariants:
         self._sound = self._sound if run_id == "0" else self.state
         if founding and founding != self.founding:
             self._found(founding)
-        self._begin_anew(self._deleted & segments.keys())
+        if not recovering:  # else claims may still move its positions
+            self._begin_anew(self._deleted & segments.keys())
         if epoch > self.reset:
             self._reset(epoch)
 

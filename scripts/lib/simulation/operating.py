@@ -1,6 +1,6 @@
 """An operator of the simulation: resets the group with the real code. A fault may interrupt every step."""
 
-from coordinator.errors import CoopKafkaError
+from coordinator.errors import CoopKafkaError, RedisUnavailableError
 from coordinator.plan.poison import Strike
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.operator import OperatorVerbs
@@ -109,4 +109,5 @@ def reset(world: World, most: int, wait_ms: int) -> None:
         trace(f"RESET: {operator.reset(operator.plan_reset(wanted, ToOffset(offset)))}")
         world.server.seen["reset done"] += 1
     except CoopKafkaError as error:
+        world.server.seen["half a reset"] += isinstance(error, RedisUnavailableError)  # the mirror may have it
         trace(f"was refused: {error}")

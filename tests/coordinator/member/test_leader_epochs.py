@@ -15,7 +15,7 @@ from coordinator.member.service import Service
 from coordinator.member.standalone import Standalone
 from coordinator.plan.planning import Cutting
 from coordinator.progress.data_loss import Cut, cuts, extents
-from coordinator.progress.leader_epochs import Extent, Extents, extents_of, parsed
+from coordinator.progress.leader_epochs import Extent, Extents, extents_of, leader_epochs, parsed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.values.offset_spec import Earliest
@@ -87,6 +87,12 @@ def test_a_damaged_text_in_redis_is_named() -> None:
 
 def test_an_answer_without_a_leader_epoch_proves_nothing() -> None:
     assert extents_of({TP: Bounds(0, 9), OTHER: Bounds(0, 9, epoch=2)}) == {OTHER: Extent(2, 9)}
+
+
+def test_who_wrote_records_beyond_the_last_known_end_is_not_known() -> None:
+    """The leader is silent, others have read on. To take its last known epoch for theirs would be a false fact."""
+    bounds = {TP: Bounds(0, 9, epoch=2), OTHER: Bounds(0, 9, epoch=2)}
+    assert leader_epochs({TP: 9, OTHER: 10}, bounds) == {TP: 2}
 
 
 def test_a_broker_returns_the_end_of_a_leader_epoch(kafka: Kafka) -> None:

@@ -139,6 +139,12 @@ def test_a_partition_that_appeared_later_is_read_for_the_other_members_and_not_w
     assert ends_of(adopting) == {TP: 20, TP1: 30}
 
 
+def test_a_run_that_waits_for_other_members_reads_to_their_targets_too() -> None:
+    """Rule: available-now. Otherwise two runs whose targets cross would wait for each other."""
+    helping = state({}, Pacing({TP: 20, TP1: 40}, helps=True), others={TP: 30, TP1: 30})
+    assert ends_of(helping) == {TP: 30, TP1: 40}
+
+
 def test_members_that_ask_for_more_one_after_the_other_never_wait_for_each_other() -> None:
     targets: list[dict[TopicPartition, int]] = [{TP: 8}, {TP: 10, TP1: 0}, {TP: 22, TP1: 3}]
     members = [after(adopt_targets, state({}, Pacing(t), others={TP: 22, TP1: 3})) for t in targets]

@@ -113,7 +113,7 @@ AT_TARGET = replace(IDLE, targets={TP: 100, TP1: 50})
 def test_available_now_with_nothing_to_read(finished: bool, outcome: Any) -> None:
     state = owns(pace=AT_TARGET)
     decision = decided(end_run, state, call(), (Finish({TP: 100, TP1: 50}), finished))
-    assert decision == Decision(state, (), outcome)
+    assert decision == Decision(replace(state, pace=replace(AT_TARGET, helps=not finished)), (), outcome)
 
 
 def test_available_now__redis_learns_which_topics_are_read_in_partition_order() -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ import pytest
 from coordinator.assignment.settings import GroupSettings, Ordering
 from coordinator.errors import DataLossError
 from coordinator.member.decision import Seen
+from coordinator.member.limits import Limits
 from coordinator.member.low_ends import judged
 from coordinator.member.service import Service
 from coordinator.member.state import LogView
@@ -322,6 +324,53 @@ def test_available_now_reads_what_answers__and_the_rest_up_to_its_end_at_the_fir
     assert records(end) == read(away, 4, 8)
     more(members, here, away)
     assert member.next_offset(end, UNLIMITED) is None, "the run ends at its targets"
+
+
+@dataclass
+class Bounded(Silent):
+    """The same; a run that looks for ever fails."""
+
+    def bounds_now(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        assert self.looks > -200, "the run never ends"
+        return super().bounds_now(partitions, beginnings)
+
+
+def test_runs_with_available_now_whose_targets_cross_read_for_each_other(
+    members: Group, two: tuple[TopicPartition, TopicPartition]
+) -> None:
+    """The first has the lower target here, and the higher one there, of which its group learns late."""
+    here, away = two
+    log, few = Bounded(members.log()), Limits(max_offsets=1)
+    first, second = (
+        members.service(subscribed(here), log=log),
+        members.service(subscribed(here), log=Bounded(members.log(), looks=0)),
+    )
+    first.first_positions()
+    log.partitions = {away}
+    first.set_targets()
+    more(members, here)
+    second.first_positions()
+    second.set_targets()
+    more(members, away)
+    log.looks = 0
+
+    def run(member: Service) -> set[tuple[int, int, int]]:
+        end, found = StreamOffset(members.name), set[tuple[int, int, int]]()
+        while (planned := member.next_offset(end, few)) is not None:
+            member.tasks(planned)
+            found |= {(s.partition, s.offsets.start, s.offsets.until) for s in planned.slices}
+            end = planned
+        member.leave()
+        return found
+
+    end = first.next_offset(StreamOffset(members.name), few)
+    assert end is not None, "it has joined before the other one"
+    with ThreadPoolExecutor(2) as threads:
+        runs = [threads.submit(run, member) for member in (first, second)]
+        assert all(of_one.result() for of_one in runs)
+    assert members.state.stable == {here: 8, away: 8}
 
 
 def test_a_new_group_begins_while_a_real_broker_is_frozen(

@@ -304,6 +304,14 @@ def test_finish_checks_the_hashes_of_every_owner(world: World) -> None:
     assert world.store.members.finish(me, {TP: 5, OTHER: 7}).value is True
 
 
+def test_finish_tells_others_the_targets_that_were_not_known_at_the_join(world: World) -> None:
+    world.found(p0=5, p1=7)
+    one = world.aiming("m-1", {TP: 5})
+    two = world.aiming("m-2", {TP: 6})
+    assert world.store.members.finish(one, {TP: 5, OTHER: 8}).value is False
+    assert world.store.members.look(two).value.targets == {TP: 6, OTHER: 8}
+
+
 def test_the_whole_group_expires_at_one_moment_after_the_lease(world: World) -> None:
     world.found()
     me = world.join()
