@@ -17,8 +17,11 @@ import psutil
 import processes
 import temporary
 from bench.cases import CASES
-from bench.table import Result, markdown
+from bench.charts import CHARTS
+from bench.record import load, written
+from bench.table import Result, rows
 from bench.world import World
+from broker_jars import ROOT
 
 QUICK = ("P1", "P9", "trigger")
 """The cases of `--quick` without names; they take a few minutes."""
@@ -37,13 +40,19 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help=f"smaller topics, three repetitions; default cases: {', '.join(QUICK)}"
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="also write the table to FILE, in Markdown")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="also write rows for docs/benchmarks.csv to FILE")
+    parser.add_argument(
+        "--charts", action="store_true", help="only draw docs/bench-*.svg from docs/benchmarks.csv; measure nothing"
+    )
     return parser.parse_args()
 
 
 def main() -> int:
     """Run the cases; always returns 0."""
     wanted = arguments()
+    if wanted.charts:
+        draw(ROOT / "docs")
+        return 0
     with (
         processes.ending_politely(),
         tempfile.TemporaryDirectory(prefix="coop-kafka-bench-") as folder,
@@ -56,10 +65,17 @@ def main() -> int:
         finally:
             with processes.undisturbed():
                 stack.close()
-    print("", machine(), markdown(results), "", *(each.line for each in results), sep="\n")
+    print("", machine(), "", *(each.line for each in results), sep="\n")
     if wanted.output:
-        wanted.output.write_text(f"{machine()}\n\n{markdown(results)}\n")
+        wanted.output.write_text(written(rows(results, machine(), commit(), f"{datetime.now(UTC):%Y-%m-%d}")))
     return 0
+
+
+def draw(folder: Path) -> None:
+    """Draw the charts of docs/benchmarks.md into a folder."""
+    record = load()
+    for name, chart in CHARTS.items():
+        (folder / name).write_text(chart(record), encoding="utf-8")
 
 
 def _run(names: Iterable[str], world: World) -> Iterator[Result]:
@@ -75,7 +91,7 @@ def _run(names: Iterable[str], world: World) -> Iterator[Result]:
 def machine() -> str:
     """Machine and versions of the measurement."""
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr.split('"')[1:2]  # noqa: S607
-    parts = [f"{datetime.now(UTC):%Y-%m-%d}", f"{os.cpu_count()} cores", f"{psutil.virtual_memory().total >> 30} GiB"]
+    parts = [f"{os.cpu_count()} cores", f"{psutil.virtual_memory().total >> 30} GiB"]
     parts += [
         f"{platform.system()} {platform.machine()}",
         f"Python {platform.python_version()}",
@@ -83,6 +99,12 @@ def machine() -> str:
     ]
     parts += [f"{name} {version(name)}" for name in ("pyspark", "kafka-python", "pyarrow", "numpy")]
     return ", ".join(parts) + ", Kafka 4.2.0, spark-sql-kafka 4.2.0"
+
+
+def commit() -> str:
+    """The commit that is measured; of changed files it says nothing."""
+    command = ("git", "rev-parse", "--short", "HEAD")
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
 if __name__ == "__main__":

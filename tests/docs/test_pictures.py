@@ -1,6 +1,7 @@
 """The drawn pictures of the pages say in words what they show, and have a background in light and in dark."""
 
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +13,8 @@ DRAWN = [path for path in sorted((ROOT / "docs").glob("*.svg")) if path.name not
 
 
 @pytest.mark.parametrize("path", DRAWN, ids=[path.name for path in DRAWN])
-def test_a_picture_has_a_title_a_description_and_both_schemes(path: object) -> None:
-    picture = ET.parse(str(path)).getroot()  # it is our own
+def test_a_picture_has_a_title_a_description_and_both_schemes(path: Path) -> None:
+    picture = ET.parse(path).getroot()  # it is our own
     words = {name: picture.findtext(f"{SVG}{name}", "") for name in ("title", "desc", "style")}
     assert picture.get("aria-labelledby") == "title desc"
     assert 0 < len(words["title"]) < 100

@@ -10,9 +10,10 @@ from bench.cases.hot_key import Course
 from bench.cases.latency import Side, Sink, at_part
 from bench.cases.outages import Sink as OutageSink
 from bench.loader import Load, produce
+from bench.record import Row
 from bench.runner import Pair, Sample, alternate, timed
 from bench.sources import named
-from bench.table import Result, duration, markdown, result
+from bench.table import Result, duration, result, rows
 from bench.waiting_stream import Done, lanes_of
 from coordinator.values.subscription import TopicPartition as OurTopicPartition
 from topics import Kafka
@@ -64,9 +65,16 @@ def test_a_case_ends_as_one_line_and_one_row_of_the_table() -> None:
         "P1 ours 1.1 s theirs 2.2 s ratio 0.50 aim <= 1.00 met (1 partition; against tuned) runs 0.50-0.50, CPU 2.00"
     )
     assert " ".join(found.line.split()) == printed
-    assert markdown([found]).splitlines()[2] == (
-        "| P1 | 1 partition | tuned | 1.1 s | 2.2 s | 0.50 (runs 0.50-0.50, CPU 2.00) | <= 1.00 | met |"
+    measured = "1.1 s against 2.2 s: 0.50 (runs 0.50-0.50, CPU 2.00)"
+    (row,) = rows([found], "2 cores", "1252e3d", "2026-11-23")
+    assert row == Row(
+        "P1", "1 partition; against tuned", measured, "<= 1.00", "met", "2 cores", "1252e3d", "2026-11-23"
     )
+
+
+def test_a_figure_without_a_counterpart_is_a_row_with_its_note() -> None:
+    (row,) = rows([Result("trigger", "requests to Kafka, `lanes=1`", "", "5.7/s", "", note="7% of a core")], "", "", "")
+    assert row == Row("trigger", "requests to Kafka, lanes=1", "5.7/s (7% of a core)")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,10 @@
-"""The results of a run, as lines for a terminal and as a table for docs/benchmarks.md. Pure."""
+"""The results of a run, as lines for a terminal and as rows for docs/benchmarks.csv. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from bench.record import Row
 from bench.runner import Pair, seconds
-
-HEAD = ("id", "work", "against", "ours", "theirs", "ratio", "aim", "met")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +59,16 @@ def duration(value: float) -> str:
     return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s" if value < 1000 else f"{value:.0f} s"
 
 
-def markdown(results: Iterable[Result]) -> str:
-    """The table of docs/benchmarks.md."""
-    rows = [HEAD, ("---",) * len(HEAD), *(_cells(each) for each in results)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _cells(each: Result) -> Sequence[str]:
-    ratio = "" if each.ratio is None else _number(each.ratio) + (f" ({each.note})" if each.note else "")
-    aim = "" if each.aim is None else f"<= {_number(each.aim)}"
-    ours = f"{each.ours} ({each.note})" if each.ratio is None and each.note else each.ours
-    return each.id, each.work, each.against, ours, each.theirs, ratio, aim, each.met
+def rows(results: Iterable[Result], machine: str, commit: str, date: str) -> Iterator[Row]:
+    """The rows of docs/benchmarks.csv."""
+    for each in results:
+        what = f"{each.work}; against {each.against}" if each.against else each.work
+        sides = f"{each.ours} against {each.theirs}" if each.theirs else each.ours
+        ratio = "" if each.ratio is None else f": {_number(each.ratio)}"
+        note = f" ({each.note})" if each.note else ""
+        target = "" if each.aim is None else f"<= {_number(each.aim)}"
+        measured = f"{sides}{ratio}{note}"
+        yield Row(each.id, what.replace("`", ""), measured, target, each.met, machine, commit, date)
 
 
 def _number(value: float) -> str:
