@@ -4,7 +4,6 @@ import dataclasses
 import re
 import subprocess
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -164,12 +163,6 @@ def test_every_verb_that_a_key_names_exists() -> None:
 def test_the_schema_numbers_are_those_of_the_code() -> None:
     assert f"The schema number of this layout: `{SCHEMA}`." in TEXT
     assert f"The schema number of the offset: `{VERSION}`. Without order: `{VERSION_WITHOUT_ORDER}`." in TEXT
-
-
-def test_a_term_is_defined_once() -> None:
-    glossary = TEXT.split("## Glossary")[1].split("\n## ")[0]
-    terms = sorted(re.findall(r"^\| ([a-z][^|]*) \|", glossary, re.MULTILINE))
-    assert [term for term, following in pairwise(terms) if term == following != "term"] == []
 
 
 def test_each_setting_of_a_member_has_a_rule_for_members_that_differ() -> None:
