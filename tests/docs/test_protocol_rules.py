@@ -117,7 +117,12 @@ def test_every_cited_rule_is_on_the_page() -> None:
 
 
 def test_every_rule_is_cited() -> None:
-    cited = {name for where, line in lines() if not where.startswith(PAGE) for name in CITED.findall(line)}
+    cited = {
+        name
+        for where, line in lines()
+        if not where.startswith((PAGE, "docs/glossary.md"))
+        for name in CITED.findall(line)
+    }
     assert {*RULES} <= cited
 
 
