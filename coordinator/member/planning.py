@@ -104,7 +104,7 @@ def plan_batch(state: State, seen: Seen, call: Call) -> Decision:
     end = replace(end, filter=call.setup.settings.filter.digest, founding=state.life.founding)
     if call.setup.settings.early_ends and not call.limits.everything and seen.of(ReadReach()) is not Reach.NONE:
         end = _early(end, call.offset)
-    state = replace(state, evidence=state.evidence.with_unconfirmed(end))
+    state = replace(state, evidence=state.evidence.with_unconfirmed(end), pace=replace(state.pace, helps=False))
     if any(row.offsets for rows in end.rows.values() for row in rows):
         batch = Batch(end, reading.trials, state.strikes.strikes)
         state = replace(state, batch=batch, pace=replace(state.pace, planned_ms=seen.now_ms))

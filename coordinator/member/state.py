@@ -276,7 +276,7 @@ class Pacing:
 
     targets: OffsetByPartition | None = None  # of this run; None: it does not end by itself
     late: frozenset[TopicPartition] = frozenset()  # whose leader has not answered yet: their targets follow
-    helps: bool = False  # has waited for other members, and reads to their targets since
+    helps: bool = False  # waits for other members: its next batch reads to their targets
     planned_ms: int | None = None
     idle: tuple[OwnedRanges, OffsetByPartition] | None = None  # the work in which there was nothing to read
     idle_ms: int | None = None  # when that was looked at last

@@ -157,6 +157,12 @@ def test_something_to_read__plan() -> None:
     assert decided(plan_batch, state, call()) == planned(state, batch.end, batch=batch, pace=Pacing(planned_ms=NOW))
 
 
+def test_a_batch_that_was_read_for_others__then_the_run_looks_again_whether_it_has_ended() -> None:
+    state = reads(20, pace=Pacing(helps=True))
+    batch = Batch(end_of(10, 20))
+    assert decided(plan_batch, state, call()) == planned(state, batch.end, batch=batch, pace=Pacing(planned_ms=NOW))
+
+
 HALVES = {TP: tuple(Lane(h, EPOCH, 10, (OffsetRange(10, 20),)) for h in (LEFT, RIGHT))}
 
 
