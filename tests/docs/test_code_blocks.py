@@ -9,7 +9,6 @@ import re
 import shlex
 import urllib.request
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -45,6 +44,7 @@ README, OPERATOR = "tests/docs/test_readme.py", "tests/coordinator/tools/cli/tes
 ELSEWHERE = {
     ("README.md", "console"): README,
     ("README.md", "python"): README,
+    ("docs/applications.md", "python"): README,
     ("docs/benchmarks.md", "console"): "scripts/bench",
     ("docs/commit-api.md", "python"): "tests/docs/test_commit_api.py",
     ("docs/cookbook.md", "console"): "tests/docs/test_cookbook.py",
@@ -59,6 +59,7 @@ ELSEWHERE = {
     ("docs/functions.md", "python"): README,
     ("docs/migrate.md", "python"): README,
     ("docs/operations.md", "console"): OPERATOR,
+    ("docs/ordering.md", "python"): README,
     ("docs/policies.md", "console"): OPERATOR,
     ("docs/spark.md", "console"): "tests/end_to_end/test_ways_into_spark.py",
     ("docs/spark.md", "python"): "tests/end_to_end/test_ways_into_spark.py",
@@ -67,7 +68,6 @@ ELSEWHERE = {
     ("docs/troubleshooting.md", "console"): OPERATOR,
 }
 HERE = {
-    ("docs/applications.md", "python"),
     ("docs/assignors.md", "python"),
     ("docs/audit.md", "console"),
     ("docs/audit.md", "python"),
@@ -83,7 +83,6 @@ HERE = {
     ("docs/protocol.md", "python"),
     ("docs/reference.md", "python"),
     ("docs/slow-keys.md", "python"),
-    ("docs/ordering.md", "python"),
 }
 
 
@@ -113,21 +112,6 @@ def executed(code: str, names: Mapping[str, object]) -> dict[str, Any]:
     after = dict(names)
     exec(compile(tree, "a page of the docs", "exec"), after)
     return after
-
-
-@pytest.mark.parametrize("page", ["docs/applications.md", "docs/ordering.md"])
-def test_a_stream_of_a_page_reads_new_records(spark: SparkSession, kafka: Kafka, place: Place, page: str) -> None:
-    for number, code in enumerate(each for each in blocks(page, "python") if "first_quarter" not in each):
-        rows, name = executed(place.put_in(code), {"spark": spark})["_"], f"rows_{number}"
-        writer = rows.writeStream.format("memory").queryName(name)
-        with ending(writer.option("checkpointLocation", str(place.folder / name)).start()) as query:
-            query.processAllAvailable()
-            kafka.produce(place.topic, keyed(20, 50))
-            eventually(partial(_has, spark, name, 20), "the new records, and no older ones")
-
-
-def _has(spark: SparkSession, name: str, records: int) -> bool:
-    return spark.table(name).count() == records
 
 
 def test_the_assignor_of_a_page_computes_an_assignment(place: Place) -> None:
@@ -248,7 +232,7 @@ def test_a_query_of_sparks_source_moves_over_and_back_as_the_page_shows(
         assert query.awaitTermination(DEADLINE_S)
     servers_of = ("--redis", place.options["redisUrl"], "--bootstrap-server", place.options["kafka.bootstrap.servers"])
     for command in (each for each in commands("docs/migrate.md") if "kafka-group:" not in each):
-        here = command.replace("/data/checkpoints/orders", checkpoint).replace("orders-job", group)
+        here = command.replace("/data/checkpoints/orders", checkpoint).replace("orders-to-lake", group)
         _, *words = shlex.split(here.replace("orders-plain", f"{group}-plain"))
         code, out, err = run(*words, *servers_of)
         assert (code, re.search(rf"{place.topic} +0 +50\b", out) is not None) == (0, True), out + err
