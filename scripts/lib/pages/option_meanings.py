@@ -43,7 +43,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
         "assign": Meaning(_BOTH,
             "Fixed partitions, in Spark's form or with key ranges. Without a group, a stream over them is standalone: "
             "no Redis, positions in the checkpoint only. With a group, Spark's form is an ordinary subscription. The "
-            "form with key ranges pins the member to them: see docs/getting-started.md."),
+            "form with key ranges pins the member to them: see docs/applications.md."),
         "include_headers": Meaning(_BOTH, "Whether rows have the column `headers`."),
         "named_columns": Meaning(_BOTH,
             "The columns of a row. Other columns are not built, and cost nothing. Not with `function`. Not with "
