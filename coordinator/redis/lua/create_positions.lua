@@ -88,7 +88,8 @@ for i, p in ipairs(A.places) do
   if known == id and less(partitions, count) then
     redis.call('HSET', K.topics, topic, id .. ' ' .. count)
   end
-  if known == id and redis.call('EXISTS', segments) == 0 then
+  -- A partition of the topic that Redis records, also if that was created again meanwhile: then `recreate` follows.
+  if (known == id or less(partition, before[topic])) and redis.call('EXISTS', segments) == 0 then
     replace(segments, { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })
     redis.call('HSET', stable, partition, position)
     redis.call('DEL', ics)

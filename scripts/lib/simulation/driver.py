@@ -202,7 +202,8 @@ class Driver(Process):
         policy = self.service.state.owning.policy
         struck = [s for s in struck if not policy.in_order(s.tp.topic)]  # there, a partition is one lane
         seen["on trial"] += promises.tries_apart(end, planned, struck, before, now)
-        self.world.trials.planned(end, struck, before)
+        if self.wishes.limits.max_offsets is None:  # else the user's limit cuts pieces as well
+            self.world.trials.planned(end, struck, before)
         asked_ms, now_ms = self._asked_at_redis_ms, self.world.server.now_ms
         seen["failing tried"] += failing.waits_for_its_time(planned, before, now, asked_ms, now_ms)
         quotas = self.service.state.reading.quotas

@@ -19,7 +19,7 @@ from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.values.offset_spec import Latest, OffsetSpec
 from coordinator.values.subscription import Bounds, TopicPartition
-from group_services import UNLIMITED, Group, batch, read, records, slices_read, subscribed
+from group_services import UNLIMITED, Group, batch, batches, read, records, slices_read, subscribed
 from kafka_logs import Elected, Lower, Through, delete_records, kafka_log
 from three_brokers import ThreeBrokers
 from topics import Record
@@ -60,6 +60,17 @@ class Silent(Through):
         return self.log.bounds([tp for tp in partitions if tp not in away], beginnings)
 
 
+@dataclass
+class Bounded(Silent):
+    """The same; a run that looks for ever fails."""
+
+    def bounds_now(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        assert self.looks > -200, "the run never ends"
+        return super().bounds_now(partitions, beginnings)
+
+
 @pytest.fixture
 def two(members: Group) -> tuple[TopicPartition, TopicPartition]:
     """Two partitions of four records each."""
@@ -97,6 +108,19 @@ def test_all_other_partitions_are_read__and_the_silent_one_once_it_answers(
     assert records(end) == read(here, 4, 8)
     log.partitions = set()
     assert records(batch(member, end)) == read(away, 4, 8)
+
+
+def test_the_topic_is_created_again_before_a_leader_has_answered__all_partitions_of_the_new_one_are_read(
+    members: Group, two: tuple[TopicPartition, TopicPartition]
+) -> None:
+    here, away = two
+    member, end = begun(members, here, Silent(members.log(), {away}))
+    assert records(end) == read(here, 0, 4)
+    member.leave()
+    members.kafka.recreate_topic(here.topic, 2)
+    more(members, here, away)
+    member = members.service(subscribed(here), log=Bounded(members.log(), looks=0), fail_on_data_loss=False)
+    assert records(*batches(member, StreamOffset(members.name))) == read(here, 0, 4) | read(away, 0, 4)
 
 
 def test_another_member_has_read_beyond_the_last_known_end__nothing_is_lost_and_nobody_is_asked() -> None:
@@ -324,17 +348,6 @@ def test_available_now_reads_what_answers__and_the_rest_up_to_its_end_at_the_fir
     assert records(end) == read(away, 4, 8)
     more(members, here, away)
     assert member.next_offset(end, UNLIMITED) is None, "the run ends at its targets"
-
-
-@dataclass
-class Bounded(Silent):
-    """The same; a run that looks for ever fails."""
-
-    def bounds_now(
-        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
-    ) -> dict[TopicPartition, Bounds]:
-        assert self.looks > -200, "the run never ends"
-        return super().bounds_now(partitions, beginnings)
 
 
 def test_runs_with_available_now_whose_targets_cross_read_for_each_other(
