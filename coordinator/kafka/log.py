@@ -183,7 +183,14 @@ class KafkaLog:
 
     def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The same of the partitions whose leader answers within a second, or has answered since the last look."""
-        wanted, level = list(partitions), IsolationLevel.READ_UNCOMMITTED
+        return self._now(partitions, IsolationLevel.READ_UNCOMMITTED)
+
+    def ends_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Likewise the ends that can be read. Unlike `bounds_now`, it has patience with the others for ever."""
+        return self._now(partitions, self._isolation)
+
+    def _now(self, partitions: Iterable[TopicPartition], level: IsolationLevel) -> dict[TopicPartition, int]:
+        wanted = list(partitions)
         what = f"offsets of {len(wanted)} partitions"
         found, missing = self._connection.ask(what, lambda session: look_up_now(session, {LATEST: wanted}, level))
         return {tp: at.offset for tp, at in found[LATEST].items() if tp not in missing}

@@ -10,10 +10,14 @@ import re
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from coordinator.errors import KafkaUnavailableError
 from coordinator.redis.group_state import GroupState
-from coordinator.values.log import Log
 from coordinator.values.subscription import Pattern, TopicPartition
+
+if TYPE_CHECKING:  # most commands need no Kafka client
+    from coordinator.kafka.log import KafkaLog
 
 LogEnds = dict[TopicPartition, int]
 """The log end of each partition that Kafka has."""
@@ -22,10 +26,11 @@ PATIENCE_S = 5.0
 """The time of Kafka for an answer. Prometheus waits 10 s for a scrape by default."""
 
 
-def log_ends(log: Log, partitions: Iterable[TopicPartition]) -> LogEnds:
+def log_ends(log: "KafkaLog", partitions: Iterable[TopicPartition]) -> LogEnds:
     """Ask Kafka for the log ends of those partitions that it has. Raises `LogError`s.
 
-    An end is the last stable offset if `log` has the isolation level read_committed.
+    If a leader does not answer, those of the other partitions; an error if there is none. An end is the last stable
+    offset if `log` has the isolation level read_committed.
     """
     wanted = set(partitions)
     if not wanted:
@@ -33,11 +38,18 @@ def log_ends(log: Log, partitions: Iterable[TopicPartition]) -> LogEnds:
     names = "|".join(re.escape(topic) for topic in sorted({tp.topic for tp in wanted}))
     topics = log.topics(Pattern(f"^(?:{names})$"))
     there = [tp for tp in sorted(wanted) if tp.topic in topics and tp.partition in topics[tp.topic].partitions]
-    return {tp: bounds.end for tp, bounds in log.bounds(there, dict.fromkeys(there, 0)).items()} if there else {}
+    if not there:
+        return {}
+    try:
+        return {tp: bounds.end for tp, bounds in log.bounds(there, dict.fromkeys(there, 0)).items()}
+    except KafkaUnavailableError:
+        if not (found := log.ends_now(there)):
+            raise
+        return found
 
 
 def with_ends(state: GroupState, ends: LogEnds) -> GroupState:
-    """The group with these log ends, as seen now. Partitions that Kafka lacks have no end. Pure."""
+    """The group with these log ends of now. Without an end: partitions that Kafka lacks or no leader has. Pure."""
     mine = {tp: ends[tp] for tp in state.segments if tp in ends}
     return replace(state, ends=mine, ends_ms={tp.topic: state.now_ms for tp in mine})
 
@@ -51,7 +63,7 @@ def age_s(state: GroupState, topic: str) -> float | None:
 class EndsOfKafka:
     """Asks for log ends in a thread of its own. For one caller at a time."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: "KafkaLog") -> None:
         self._log, self._pool = log, ThreadPoolExecutor(1, "coop-kafka-log-ends")
         self._asked: Future[LogEnds] | None = None
 

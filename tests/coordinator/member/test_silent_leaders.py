@@ -353,21 +353,18 @@ def test_available_now_reads_what_answers__and_the_rest_up_to_its_end_at_the_fir
 def test_runs_with_available_now_whose_targets_cross_read_for_each_other(
     members: Group, two: tuple[TopicPartition, TopicPartition]
 ) -> None:
-    """The first has the lower target here, and the higher one there, of which its group learns late."""
+    """Each has the lower target in one partition, and the higher one in the other, of which its group learns late."""
     here, away = two
-    log, few = Bounded(members.log()), Limits(max_offsets=1)
-    first, second = (
-        members.service(subscribed(here), log=log),
-        members.service(subscribed(here), log=Bounded(members.log(), looks=0)),
-    )
+    few, late = Limits(max_offsets=1), {away: Bounded(members.log()), here: Bounded(members.log())}
+    first, second = (members.service(subscribed(here), log=log) for log in late.values())
     first.first_positions()
-    log.partitions = {away}
-    first.set_targets()
-    more(members, here)
     second.first_positions()
-    second.set_targets()
-    more(members, away)
-    log.looks = 0
+    for member, (tp, log) in zip((first, second), late.items(), strict=True):
+        log.partitions = {tp}
+        member.set_targets()
+    more(members, here, away)
+    for log in late.values():
+        log.looks = 0
 
     def run(member: Service) -> set[tuple[int, int, int]]:
         end, found = StreamOffset(members.name), set[tuple[int, int, int]]()

@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from coordinator.errors import KafkaUnavailableError
 from coordinator.kafka.log import KafkaLog
 from coordinator.tools.operations.log_ends import age_s, log_ends, with_ends
 from coordinator.tools.operations.views import oldest_end_s, total_lag, view
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
 from group_states import group_state
-from streams import keyed
-from topics import Kafka
+from streams import eventually, keyed
+from three_brokers import ThreeBrokers
+from topics import Kafka, Record
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 STATE = replace(group_state(((WHOLE, 5),)), now_ms=70_000, ends={TP: 30, OTHER: 3}, ends_ms={"orders": 10_000})
@@ -54,3 +56,17 @@ def test_kafka_names_the_ends_of_the_partitions_that_it_has(kafka: Kafka, log: K
     assert log_ends(log, [TopicPartition(topic, 0), gone, grown]) == {TopicPartition(topic, 0): 5}
     assert log_ends(log, [gone]) == {}
     assert log_ends(log, []) == {}
+
+
+@pytest.mark.server
+def test_a_broker_is_dead__the_ends_of_the_other_partitions(three_brokers: ThreeBrokers) -> None:
+    topic = three_brokers.topic_without_copies()
+    three_brokers.kafka.produce(topic, [Record(b"v", b"k", partition) for partition in range(3)])
+    tps = [TopicPartition(topic, partition) for partition in range(3)]
+    arguments = {"bootstrap_servers": three_brokers.brokers.bootstrap}
+    with closing(KafkaLog(arguments, retries=0, retry_interval_ms=0, patience_ms=0)) as log:
+        with three_brokers.killed(2):
+            eventually(lambda: log_ends(log, tps) == {tps[0]: 1, tps[2]: 1}, "the ends of the living")
+            with pytest.raises(KafkaUnavailableError):
+                log_ends(log, [tps[1]])
+        eventually(lambda: log_ends(log, tps) == dict.fromkeys(tps, 1), "all ends")
