@@ -24,9 +24,18 @@ PAGES = (*BEGINNING, *(f"docs/{name}.md" for name in MORE))
 
 
 def samples(page: str) -> list[str]:
-    """The Python of a page: a first block of `servers` is a part of each of the others."""
+    """The Python of a page: a first block of `servers` is a part of each of the others, `on_error` one of the first."""
     first, *others = blocks(page, "python")
-    return [f"{first}\n{each}" for each in others] if first.startswith("servers = ") else [first, *others]
+    if first.startswith("servers = "):
+        return [f"{first}\n{each}" for each in others]
+    return [first, *(with_on_error(first, each) if each.startswith("on_error = ") else each for each in others)]
+
+
+def with_on_error(sample: str, line: str) -> str:
+    """A sample with another line `on_error`."""
+    before, old, after = re.split(r"^(on_error = .*\n)", sample, flags=re.MULTILINE)
+    assert old != line
+    return before + line + after
 
 
 PYTHON = [code for page in PAGES for code in samples(page)]
@@ -53,9 +62,9 @@ def test_every_command_of_the_readme_is_run_here() -> None:
 
 
 @pytest.mark.parametrize("code", READING, ids=[c.strip().splitlines()[-1][:60] for c in READING])
-def test_the_python_of_the_readme_runs(spark: SparkSession, place: Place, code: str) -> None:
+def test_the_python_of_the_readme_runs(spark: SparkSession, kafka: Kafka, place: Place, code: str) -> None:
     code = re.sub(r'"(checkpoints|lake)/', rf'"{place.folder}/\1/', place.put_in(code))
-    code = code.replace("orders-to-", f"{place.options['group']}-")
+    code = code.replace("orders-to-", f"{place.options['group']}-").replace("orders-dead", kafka.create_topic("dead"))
     names: dict[str, object] = {"spark": spark}
     exec(code, names)  # it is our own README
     for query in spark.streams.active:

@@ -186,6 +186,7 @@ def test_the_commands_of_the_docs_run_without_an_error(
         "redis://localhost:6379/0": members.redis_url,
         "localhost:9092": members.kafka.bootstrap,
         "orders-to-lake": members.name,
+        "orders-to-failing": members.name,
     }
     for line in lines:
         command, _, file = line.partition(" > ")
