@@ -35,7 +35,7 @@ class Invariants:
         self._tps: tuple[TopicPartition, ...] = ()
         self._names: list[str] = []
         self._before: object = None
-        self.assigned: Callable[[Mapping[str, str], Policy], None] = lambda _, __: None
+        self.assigned: Callable[[Mapping[str, str], Mapping[str, str], Policy], None] = lambda _, __, ___: None
         self.excused: Callable[[Record], bool] = lambda _: False  # positions may be above it
         self.reset = 0  # the latest reset epoch that was ever in force
         self.founding = ""  # of the latest group of this name
@@ -95,7 +95,7 @@ class Invariants:
         if run_id != "0":  # else an old copy, in which no script succeeds
             self._one_ownership_an_epoch(current, handed)
         if "0" != run_id == self.state.run_id and assignment != self.state.assignment:  # a recovery keeps the old one
-            self.assigned(assignment, policy_of(policy))
+            self.assigned(assignment, self.state.assignment, policy_of(policy))
         ics = {tp: _ics(tp, *flat) for tp, *flat in zip(tps, of_tps[::2], of_ics, strict=True)}
         recovering, epoch = int(recovering_until or 0), int(reset or 0)
         struck = frozenset(Strike.parse(*s) for s in strikes.items())

@@ -36,7 +36,10 @@ class Recoveries:
     ) -> None:
         """A member with this session has recovered the group; `leases` of before; `anew`: Redis knew no member."""
         self._nonce, self._since_ms, self._excuses = nonce, now_ms, self._unknown
-        self._unheard = {member for member, its_end in leases.items() if its_end > now_ms and member in self._sessions}
+        since_ms = max([now_ms, *(its_end - session_ms for its_end in leases.values())])  # the clock may be set back
+        self._unheard = {
+            member for member, its_end in leases.items() if its_end > since_ms and member in self._sessions
+        }
         self._all_may_be_heard = not anew
         self._longest_ms = max([session_ms, *(self._sessions[m] for m in self._unheard)])
         self._seen["recovered beside others"] += bool(self._unheard)
