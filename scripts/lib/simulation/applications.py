@@ -127,8 +127,12 @@ class Applications:
         return too_few or bool(self.world.pins.unread(self._named())) or bool(self._unread_topics())
 
     def next_checkpoint(self) -> Checkpoint:
-        """The checkpoint of the next driver at the quiet end: one that reads what nobody reads."""
-        unread, idle = self._unread_topics(), self.idle_checkpoints()
+        """The checkpoint of the next driver at the quiet end: one that reads what nobody reads.
+
+        The drivers of two copies would fence each other for ever.
+        """
+        copied = any(d.checkpoint.copied for d in self.running)
+        unread, idle = self._unread_topics(), [c for c in self.idle_checkpoints() if not (copied and c.copied)]
         if not unread:
             return self.world.random.choice(idle or [self.new_checkpoint()])
         if found := [c for c in idle if unread & {*c.topics}]:
