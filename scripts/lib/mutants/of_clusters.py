@@ -113,7 +113,7 @@ FAULTS = (
     ),
     Fault(
         "the leader epoch of a silent leader counts as checked",
-        (Edit("coordinator/member/losing.py", "if tp not in state.log.silent), bounds)", "), bounds)"),),
+        (Edit("coordinator/member/losing.py", "if tp not in state.log.silent}, bounds)", "}, bounds)"),),
         ("tests/coordinator/member/test_losing.py",),
     ),
     Fault(

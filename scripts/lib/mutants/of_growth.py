@@ -136,8 +136,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/create_positions.lua",
-                "less(partition, before[topic])",
-                "less(partition, partitions)",
+                "known == id and less(partition, before[topic])",
+                "known == id and less(partition, partitions)",
             ),
         ),
         ("tests/coordinator/redis/test_growth.py",),

@@ -43,7 +43,7 @@ FAULTS = (
         "a batch is committed when it is planned",
         _commits_early(
             "coordinator/member/planning.py",
-            "    state = replace(state, evidence=state.evidence.with_unconfirmed(end))\n",
+            "    state = replace(state, evidence=state.evidence.with_unconfirmed(end), pace=",
             "end",
         ),
         schedules=100,
@@ -176,8 +176,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/create_positions.lua",
-                "if known == id and redis.call('EXISTS', segments) == 0 then",
-                "if known == id then",
+                "(known == id or less(partition, before[topic])) and redis.call('EXISTS', segments) == 0",
+                "known == id",
             ),
         ),
         ("tests/coordinator/redis/test_store.py",),

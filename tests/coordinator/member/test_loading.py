@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import redis
 
+import servers
 from coordinator.assignment.settings import GroupSettings
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
@@ -28,7 +29,8 @@ FILLERS = {f"filler-{n}": os.urandom(1024) for n in range(200)}
 
 @pytest.fixture
 def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OwnValkey]:
-    made = OwnValkey(tmp_path, request.param)
+    (bus,) = servers.free_ports(1)  # else it is the own port and 10,000, which may be too high
+    made = OwnValkey(tmp_path, (*request.param, "--cluster-port", str(bus)))
     yield made
     made.stop()
 
