@@ -104,7 +104,7 @@ class Operator:
         positions = {tp: after.get(tp) for tp in sorted({*state.segments, *after})}
         mirrored = self._mirror({**state.stable, **after}, epoch, {t: k.id for t, k in known.items()}, planned.topics)
         nonce = self._tokens(4)
-        with self._mirrored_after():
+        with self._mirrored_after(epoch):
             try:
                 self._store.reset(nonce, epoch, since, _why(planned.moves), known, positions)
             except verdicts.Verdict as verdict:
@@ -140,8 +140,11 @@ class Operator:
         return [tp for tp, entry in self._group_offsets().items() if mirror.is_mirror({tp: entry})]
 
     @contextmanager
-    def _mirrored_after(self) -> Iterator[None]:
-        """Write the mirror from Redis at the end. If the body was refused, an error of that is only logged."""
+    def _mirrored_after(self, epoch: int) -> Iterator[None]:
+        """Write the mirror from Redis at the end, unless Redis is older than this reset epoch by then.
+
+        If the body was refused, an error of that is only logged.
+        """
         try:
             yield
         except BaseException:
@@ -150,16 +153,18 @@ class Operator:
             except CoopKafkaError as error:
                 _log.warning("Kafka's own group %r still holds the refused reset: %s", self._group, error)
             raise
-        self._mirror_what_is()
+        self._mirror_what_is(epoch)
 
-    def _mirror_what_is(self) -> None:
-        """Refused while Redis may be behind the mirror: then the mirror is the better copy."""
+    def _mirror_what_is(self, since: int = 0) -> None:
+        """Refused while Redis may be behind the mirror, or is from before `since`: the mirror is the better copy."""
         with refused(self._group):
             self._store.check()
         topics = read_group(self._client, self._group).topics
         texts = RedisPositions(self._store.calls).extents(tuple(topics))  # first: as a member does
         state = read_group(self._client, self._group)
         ids, epoch = {topic: known.id for topic, known in state.topics.items()}, _reset_epoch(state)
+        if epoch < since:
+            return
         extents = parsed(texts, epoch, ids)
         self._mirror(state.stable, epoch, ids, existing(self._log, state.topics), extents)
 

@@ -10,6 +10,11 @@ _SCRIPTS = (
 
 FAULTS = (
     Fault(
+        "an old copy of Redis, put there in a reset, overwrites the mirror of the reset",
+        (Edit("coordinator/tools/operations/operations.py", "        if epoch < since:\n            return\n", ""),),
+        ("tests/coordinator/tools/operations/test_reset.py",),
+    ),
+    Fault(
         "a late call of an operator deletes or replaces a part of a group",
         (
             Edit(

@@ -310,11 +310,11 @@ class World:
         """Raise `Violation` if a record was done twice without a fault that allows it (rule: bounded-repeats).
 
         A thread of a driver that gets no turn for a session, as one of many may, stands still like a paused process.
-        Without order a recovery frees the slices of batches under way.
+        A recovery voids lane epochs: if others get the ranges of a batch before its owner calls again, it repeats.
         """
         excuses = (
             "crash",
-            *(("restart_redis",) if self.without_order else ()),
+            "restart_redis",
             "deletions",
             "late heartbeat",
             "RedisUnavailableError",

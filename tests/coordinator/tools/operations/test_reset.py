@@ -107,6 +107,22 @@ def test_reset_epochs_are_never_used_twice(members: Group, tp: TopicPartition, o
     assert members.state.stable == {tp: 3}
 
 
+def test_an_old_copy_of_redis_answers_right_after_the_reset__the_mirror_keeps_the_reset(
+    members: Group, tp: TopicPartition, operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_query(members, subscribed(tp))
+    keys, check = GroupKeys(members.name), OperatorVerbs.check
+
+    def then_of_before(verbs: OperatorVerbs) -> None:
+        check(verbs)
+        members.redis.hset(keys.meta, "reset_epoch", 0)
+        members.redis.hset(keys.stable(tp.topic), str(tp.partition), 5)
+
+    monkeypatch.setattr(OperatorVerbs, "check", then_of_before)
+    operator.reset(operator.plan_reset(None, ToOffset(1)))
+    assert mirrored(members, tp) == 1
+
+
 def test_a_reset_that_was_planned_before_another_one_is_refused_and_the_mirror_is_of_the_other(
     members: Group, tp: TopicPartition, operator: Operator
 ) -> None:
