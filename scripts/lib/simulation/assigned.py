@@ -21,16 +21,13 @@ class Assigned:
     def __init__(self, text: redis.Redis, keys: GroupKeys, seen: Counter[str]) -> None:
         self._text, self._keys, self._seen, self._protocol = text, keys, seen, ""
 
-    def check(self, assignment: Mapping[str, str], before: Mapping[str, str], policy: Policy) -> None:
-        """Raise `Violation` unless a new assignment obeys the policies and assignors in force.
-
-        The ranges that a member had `before` may be older than a policy: a drain leaves those of a batch under way.
-        """
+    def check(self, assignment: Mapping[str, str], policy: Policy) -> None:
+        """Raise `Violation` unless a new assignment obeys the policies and assignors in force."""
         if self._text.hget(self._keys.meta, "protocol") == PINNED:
             self._seen["pinned"] += 1
             _claimed_once(assignment)
             return
-        if _obeyed(assignment, before, policy, self._shares):
+        if _obeyed(assignment, policy, self._shares):
             self._seen["shared"] += 1
         protocol = str(self._text.hget(self._keys.meta, "protocol"))
         self._seen["broken assignor"] += bool(self._text.hexists(self._keys.meta, "failure"))
@@ -53,15 +50,12 @@ def _claimed_once(assignment: Mapping[str, str]) -> None:
             raise Violation(f"CLAIM: {one} and {two} both claim {both}")
 
 
-def _obeyed(
-    assignment: Mapping[str, str], before: Mapping[str, str], policy: Policy, shares: Callable[[str], bool]
-) -> bool:
+def _obeyed(assignment: Mapping[str, str], policy: Policy, shares: Callable[[str], bool]) -> bool:
     """Whether a partition is shared; raises `Violation` if a policy forbids that."""
     shared = False
     for member, text in assignment.items():
-        had = ranges_of(before.get(member, "{}"))
         for tp, hashes in ranges_of(text).items():
-            part = bool(hashes) and hashes not in ((WHOLE,), had.get(tp))
+            part = bool(hashes) and hashes != (WHOLE,)
             if part and not policy.may_share(tp.topic):
                 raise Violation(f"POLICY: {member} is assigned {hashes} of {tp}, which may not be shared")
             if part and not shares(member):

@@ -35,7 +35,8 @@ class Invariants:
         self._tps: tuple[TopicPartition, ...] = ()
         self._names: list[str] = []
         self._before: object = None
-        self.assigned: Callable[[Mapping[str, str], Mapping[str, str], Policy], None] = lambda _, __, ___: None
+        self.assigned: Callable[[Mapping[str, str], Policy], None] = lambda _, __: None
+        self._generation: str | None = None  # of the last assignment that was computed
         self.excused: Callable[[Record], bool] = lambda _: False  # positions may be above it
         self.reset = 0  # the latest reset epoch that was ever in force
         self.founding = ""  # of the latest group of this name
@@ -73,7 +74,7 @@ class Invariants:
         self._not_ahead_of_sink()
 
     def _check(self, tps: Sequence[TopicPartition], found: list[Any]) -> None:
-        nonce, run_id, recovering_until, reset, of_filter, founding = found[0]
+        nonce, run_id, recovering_until, reset, of_filter, founding, generation = found[0]
         stable, assignment, strikes, policy, growth, failing = map(_dict, found[1:_FIXED])
         of_tps, of_ics = found[_FIXED : _FIXED + 2 * len(tps)], found[_FIXED + 2 * len(tps) : _FIXED + 3 * len(tps)]
         of_handed = found[_FIXED + 3 * len(tps) : _FIXED + 4 * len(tps)]
@@ -94,8 +95,9 @@ class Invariants:
             current[tp] = tuple(o for o in owners if o[1].startswith(f"{nonce}."))
         if run_id != "0":  # else an old copy, in which no script succeeds
             self._one_ownership_an_epoch(current, handed)
-        if "0" != run_id == self.state.run_id and assignment != self.state.assignment:  # a recovery keeps the old one
-            self.assigned(assignment, self.state.assignment, policy_of(policy))
+        computed, self._generation = generation != self._generation, generation  # not kept by a recovery or a drain
+        if computed and "0" != run_id == self.state.run_id:
+            self.assigned(assignment, policy_of(policy))
         ics = {tp: _ics(tp, *flat) for tp, *flat in zip(tps, of_tps[::2], of_ics, strict=True)}
         recovering, epoch = int(recovering_until or 0), int(reset or 0)
         struck = frozenset(Strike.parse(*s) for s in strikes.items())
