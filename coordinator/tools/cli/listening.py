@@ -2,10 +2,10 @@
 
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from threading import Event
+from queue import SimpleQueue
 
 import typer
 
@@ -37,12 +37,16 @@ def url(host: str, port: int) -> str:
 
 
 @contextmanager
-def stopped() -> Iterator[Event]:
-    """An event that Ctrl-C and SIGTERM set."""
-    stop = Event()
-    before = {n: signal.signal(n, lambda *_: stop.set()) for n in (signal.SIGINT, signal.SIGTERM)}
+def stopping() -> Iterator[Callable[[], int]]:
+    """Yields a function that waits for Ctrl-C or SIGTERM, also for one that came before its call.
+
+    The queue's `put` may interrupt its own `get`. `Event.set` must not: the handler runs on the thread that waits,
+    and would wait for ever for a lock that this thread holds.
+    """
+    came: SimpleQueue[int] = SimpleQueue()
+    before = {n: signal.signal(n, lambda number, _: came.put(number)) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield stop
+        yield came.get
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

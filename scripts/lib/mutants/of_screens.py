@@ -3,6 +3,7 @@
 from mutants.fault import Edit, Fault
 
 _UI, _APPLICATION = "coordinator/tools/cli/ui_command.py", "coordinator/tools/page/application.py"
+_LISTENING = "coordinator/tools/cli/listening.py"
 _LOOKS, _FACTS = "coordinator/tools/page/looks.py", "coordinator/tools/page/facts.py"
 _SCREEN, _PLANE = "coordinator/tools/cli/top_screen.py", "coordinator/tools/operations/plane_text.py"
 _ASKED, _COMMAND = (
@@ -14,6 +15,14 @@ _DRAWN = ("tests/coordinator/tools/operations/test_plane_text.py",)
 _ON_TERMINAL = ("tests/coordinator/tools/cli/test_top_screen.py",)
 
 FAULTS = (
+    Fault(
+        "Ctrl-C may come while the wait holds the lock that its handler takes: the command hangs",
+        (
+            Edit(_LISTENING, "came: SimpleQueue[int] = SimpleQueue()", "came: Queue[int] = Queue()"),
+            Edit(_LISTENING, "from queue import SimpleQueue", "from queue import Queue"),
+        ),
+        ("tests/coordinator/tools/cli/test_listening.py",),
+    ),
     Fault(
         "every host may open the page",
         (Edit(_UI, "if not (local or allow_remote):", "if not (local or allow_remote) and not host:"),),
