@@ -44,6 +44,7 @@ class Sink:
         self.skipped: set[Record] = set()  # an operator's reset skipped these: the group owes them no more
         self.excused: set[Record] = set()  # missing when a reset moved positions: they may come out of order
         self.repeated: Record | None = None  # a record that two batches completed
+        self.repeated_by_one: Record | None = None  # a record that two batches of one checkpoint completed
         self.unconfirmed: set[tuple[str, int]] = set()  # batches that nobody can confirm: their drivers were killed
         self.highest: dict[bytes | None, dict[TopicPartition, int]] = {}  # highest offset of each key
         self._batches: set[tuple[str, int]] = set()
@@ -77,7 +78,10 @@ class Sink:
         done = [*(r for r in records if r in self.delivered), *dropped]
         self.confirm(done, (checkpoint, batch))
         known = {(checkpoint, batch), *self.unconfirmed}
-        self.repeated = next((r for r in done if self.completed[r][0] not in known), self.repeated)
+        again = [r for r in done if self.completed[r][0] not in known]
+        self.repeated = next(iter(again), self.repeated)
+        alone = (r for r in again if self.completed[r][0][0] == checkpoint)
+        self.repeated_by_one = next(alone, self.repeated_by_one)
 
     def skips(self, checkpoint: str, batch: int) -> bool:
         """Whether it has this batch of an earlier life. Then it reads nothing of the replay."""

@@ -111,6 +111,15 @@ def test_only_the_last_batch_of_a_driver_that_is_killed_may_repeat_in_peace(
     assert sink.repeated == repeated
 
 
+@pytest.mark.parametrize(("again", "alone"), [((BATCH[0], BATCH[1] + 1), RECORD), (("another", 1), None)])
+def test_a_restart_of_redis_lets_only_another_query_repeat(again: tuple[str, int], alone: Record | None) -> None:
+    sink = Sink(Visible.RECORD, lambda _: False, lambda _, __: False)
+    sink.write(RECORD)
+    sink.complete(*BATCH, [RECORD])
+    sink.complete(*again, [RECORD])
+    assert (sink.repeated, sink.repeated_by_one) == (RECORD, alone)
+
+
 def test_a_goodbye_that_was_refused_is_no_leave_and_one_whose_answer_was_lost_is(redis_url: str) -> None:
     with closing(Valkey(redis_url)) as valkey, closing(World(valkey, seed=0)) as world:
         server, settings, joining = world.server, GroupSettings(world.group), Joining({"topics": TOPIC})
