@@ -11,6 +11,7 @@ from broker_jars import ROOT
 
 PAGE = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
 MOST_WORDS, MOST_LINES, QUESTIONS = 3_700, 6, 10
+MOST_OPENED, CHANGES = 3, 5
 PATH = re.compile(r"`((?:[\w.-]+/)+(?:[\w-]+\.\w+)?)`")
 """A folder or a file, from the top of the repository."""
 
@@ -113,6 +114,14 @@ def test_every_question_is_answered_by_two_files_at_most() -> None:
         assert ", ".join(f"`{name}`" for name in named) == files, question
         assert 1 <= len({*named}) <= 2, question
         assert all((ROOT / name).is_file() for name in named), question
+
+
+def test_a_usual_change_opens_three_files_at_most() -> None:
+    changes = list(rows(section("If you are about to")))
+    assert len(changes) >= CHANGES
+    for change, opened, before in changes:
+        assert 1 <= len(opened.split("; ")) <= MOST_OPENED, change
+        assert int(before) >= len(opened.split("; ")), change
 
 
 def test_the_page_is_short() -> None:
