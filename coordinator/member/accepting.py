@@ -106,7 +106,7 @@ def _beyond(
     }
     if not far or offset.reset < seen.of(ReadResetEpoch()):
         return state, {}  # an operator has moved positions since: no part of this offset is used
-    state = replace(state, log=topics_again(state.log, seen))  # a topic may have grown since
+    state = replace(state, log=topics_again(state.log, seen, call))  # a topic may have grown since
     known = frozenset(state.log.partitions)
     if (unknown := sorted(far.keys() - known)) and not isinstance(call.setup.subscription, Assigned):
         raise CheckpointMismatchError(

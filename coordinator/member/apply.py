@@ -81,9 +81,12 @@ class World:
         """The subscribed topics now. `anew`: also those of a pattern that came since the last look at the cluster."""
         return self.log.topics(self.subscription, quick=not anew)
 
-    def other_topics(self, names: Sequence[str]) -> dict[str, Topic]:
-        """Those of some topics that exist; the group may have members that subscribe to others than this one."""
-        return self.log.topics(Pattern(f"^(?:{'|'.join(map(re.escape, names))})$"))
+    def other_topics(self, names: Sequence[str], *, quick: bool = False) -> dict[str, Topic]:
+        """Those of some topics that exist; the group may have members that subscribe to others than this one.
+
+        `quick`: perhaps without one that is new.
+        """
+        return self.log.topics(Pattern(f"^(?:{'|'.join(map(re.escape, names))})$"), quick=quick)
 
     def leader_racks(self, topics: Sequence[str]) -> dict[TopicPartition, str]:
         """The racks of the partitions' leaders; nothing if Kafka does not answer, since they are only a preference."""

@@ -22,7 +22,7 @@ from typing import Any
 
 from coordinator.assignment.assignment_text import seniority
 from coordinator.assignment.assignors.assignor import Assignor, Subscriber
-from coordinator.assignment.assignors.joined import check_counts
+from coordinator.assignment.assignors.joined import equal_counts
 from coordinator.assignment.assignors.rack_aware import RackAware
 from coordinator.assignment.protocols import Agreement, Protocol, agree
 from coordinator.assignment.settings import GroupSettings
@@ -89,8 +89,7 @@ def _assign(
 ) -> Effects | None:
     """Compute the assignment and record it; None if this member's entry is of another life, or damaged.
 
-    Leaves out members without an assignor in common with the others. Raises `NotCopartitionedError` if `joined` topics
-    have different numbers of partitions.
+    Leaves out members without an assignor in common with the others.
     """
     me, members = state.life.member, seen.of(ReadSubscribers(look.members))
     if me not in {m.member for m in members}:
@@ -100,7 +99,7 @@ def _assign(
         return None
     counts, policy, previous = seen.of(ReadPartitionCounts()), seen.of(ReadPolicy()), seen.of(ReadAssignment())
     working = [m for m in members if m.member not in agreement.excluded]
-    check_counts([t for t in joined if any(t in m.topics for m in working)], counts)
+    counts = equal_counts([t for t in joined if any(t in m.topics for m in working)], counts)
     policy, assignor = policy.joined(joined), _informed(assignors[agreement.protocol], counts, seen)
     computed = seen.of(Compute(assignor, tuple(spared(working)), counts, previous, policy))
     assignment = {m.member: computed.assignment.get(m.member, {}) for m in members}  # an empty one is recorded too

@@ -67,7 +67,7 @@ def take(state: State, seen: Seen, call: Call) -> Decision:
     ready = pacing.ready(work, ends, state.pace, call.limits, seen.now_ms)
     if not (ready and anything(work, ends)):
         return _nothing(state, seen, call)
-    state = replace(state, log=log_view.topics_again(state.log, seen))
+    state = replace(state, log=log_view.topics_again(state.log, seen, call))
     if log_view.recreated(state.log, state.owning.acquired.topic_ids):
         return Decision(state, (), LookAgain())
     most, size = seen.of(NextSpan(ends, everything=call.limits.everything))

@@ -1,11 +1,22 @@
 """A member's view of Kafka: topics at most a second old, and the bounds of their logs. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
-from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadOtherTopics, ReadTopics
+from coordinator.member.kinds import Request
+from coordinator.member.requests import (
+    Event,
+    LogLine,
+    ReadEpochEnds,
+    ReadLogEnds,
+    ReadOtherTopics,
+    ReadPartitionCounts,
+    ReadTopics,
+)
 from coordinator.member.state import UNSEEN, LogView, State
+from coordinator.plan.joined_topics import grown_together
 from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.leader_epochs import Extents
@@ -13,19 +24,42 @@ from coordinator.values.subscription import OffsetByPartition, Topic, TopicParti
 
 
 def see_topics(state: State, seen: Seen, call: Call) -> Decision:
-    """Read the topics if the known ones are a second old; not at each retry while Redis is away."""
+    """Read the topics if the known ones are a second old; not at each retry while Redis is away.
+
+    One line and one event if a joined topic has grown before the others (rule: joined-topics).
+    """
     asked = state.log.asked_ms
     if asked is not None and (state.life.away or seen.now_ms - asked < LOOK_MS):
         return Decision(state)
-    return Decision(replace(state, log=topics_again(state.log, seen)))
+    log = topics_again(state.log, seen, call)
+    waiting = {name: topic.waiting for name, topic in log.topics.items() if topic.waiting}
+    if waiting == log.told:
+        return Decision(replace(state, log=log))
+    notices = tuple(_notices(log.topics, waiting, call)) if waiting else ()
+    return Decision(replace(state, log=replace(log, told=waiting)), notices)
 
 
-def topics_again(log: LogView, seen: Seen, *, anew: bool = False) -> LogView:
-    """The view with topics that are read now: earlier log ends are of these topic ids."""
-    topics, log = (
-        seen.of(ReadTopics(anew=True) if anew else ReadTopics()),
-        replace(log, asked_ms=seen.now_ms, beginnings=None),
-    )
+def _notices(topics: Mapping[str, Topic], waiting: Mapping[str, int], call: Call) -> Iterator[Request[Any]]:
+    for name, more in waiting.items():
+        count = topics[name].count
+        text = (
+            f"{name}: {more} of {count + more} partitions wait, from {count} on: the other topics of copartition have"
+            " fewer"
+        )
+        yield Event("growth", text)
+        yield LogLine(
+            f"group {call.setup.settings.group}: {text}. The partitions before them are read on. Remedy: give each"
+            f" topic of copartition {count + more} partitions"
+        )
+
+
+def topics_again(log: LogView, seen: Seen, call: Call, *, anew: bool = False) -> LogView:
+    """The view with topics that are read now: earlier log ends are of these topic ids.
+
+    Raises `NotCopartitionedError` if a new group joins topics with different numbers of partitions.
+    """
+    topics = _joined(log, seen.of(ReadTopics(anew=True) if anew else ReadTopics()), seen, call)
+    log = replace(log, asked_ms=seen.now_ms, beginnings=None)
     if topics == log.topics:
         return log
     partitions = tuple(TopicPartition(t, p) for t, of in sorted(topics.items()) for p in of.partitions)
@@ -34,6 +68,20 @@ def topics_again(log: LogView, seen: Seen, *, anew: bool = False) -> LogView:
     low = {tp: of for tp, of in log.low.items() if tp in same}
     bounds = {tp: of for tp, of in log.bounds.items() if tp in same}
     return replace(log, topics=topics, partitions=partitions, reached=reached, low=low, bounds=bounds)
+
+
+def _joined(log: LogView, topics: Mapping[str, Topic], seen: Seen, call: Call) -> Mapping[str, Topic]:
+    """The topics, with equal numbers of partitions where they are joined. A query without a group reads them all."""
+    joined = call.setup.cutting.joined if call.setup.settings.group else ()
+    topics = {name: replace(topic, joined=name in joined) for name, topic in topics.items()} if joined else topics
+    others = tuple(name for name in joined if name not in topics) if call.setup.partial else ()
+    found = {**(seen.of(ReadOtherTopics(others, quick=True)) if others else {}), **topics}
+    counts = {name: found[name].count for name in joined if name in found}
+    if len(set(counts.values())) < 2:
+        return topics
+    before = {name: log.topics[name].count for name in counts if name in log.topics}
+    known = dict.fromkeys(counts, min(before.values())) if before else seen.of(ReadPartitionCounts())
+    return grown_together(topics, counts, known)
 
 
 def topics_at_ms(log: LogView, redis_ms: int, seen: Seen) -> int:
@@ -51,7 +99,7 @@ def see_logs(state: State, seen: Seen, call: Call) -> Decision:
     log = state.log
     found = seen.of(ReadLogEnds(log.partitions, log.beginnings))
     if found is None:
-        log = topics_again(log, seen)
+        log = topics_again(log, seen, call)
         found = seen.of(ReadLogEnds(log.partitions, None, strict=True)) or {}
     silent = frozenset(log.partitions) - found.keys()
     found = {**found, **{tp: log.bounds.get(tp, UNSEEN) for tp in silent}}

@@ -147,7 +147,7 @@ def _catch_up(state: State, mine: Ranges, seen: Seen, call: Call) -> State:
     """
     missing = frozenset(mine.keys() - set(state.log.partitions))
     if missing - state.owning.asked_for:
-        state = place(replace(state, log=topics_again(state.log, seen, anew=True)), seen, call)
+        state = place(replace(state, log=topics_again(state.log, seen, call, anew=True)), seen, call)
     return replace(state, owning=replace(state.owning, asked_for=missing))
 
 

@@ -57,7 +57,7 @@ def look_closer(state: State, seen: Seen, call: Call) -> Decision:
         return Decision(replace(state, owning=replace(state.owning, stale=True)), (), LookAgain())
     if state.life.lease_end_ms <= seen.now_ms:
         return Decision(state, (Heartbeat(),), LookAgain())
-    state = replace(state, log=topics_again(state.log, seen))
+    state = replace(state, log=topics_again(state.log, seen, call))
     return Decision(state, (), LookAgain()) if recreated(state.log, acquired.topic_ids) else Decision(state)
 
 

@@ -105,13 +105,13 @@ def look_closer(state: State, seen: Seen, call: Call) -> Decision:
             state, (), LookAgain(why=pacing.OF_LEADERS) if pacing.waits_for_leaders(state) else Return(None)
         )
     ids = state.log.topic_ids
-    state = replace(state, log=log_view.topics_again(state.log, seen))
+    state = replace(state, log=log_view.topics_again(state.log, seen, call))
     return Decision(state, (), LookAgain()) if log_view.recreated(state.log, ids) else Decision(state)
 
 
 def see_topics_again(state: State, seen: Seen, call: Call) -> Decision:
     """Read the topics now: a batch is not read from topics that were recreated since its plan."""
-    return Decision(replace(state, log=log_view.topics_again(state.log, seen)))
+    return Decision(replace(state, log=log_view.topics_again(state.log, seen, call)))
 
 
 def return_tasks(state: State, seen: Seen, call: Call) -> Decision:

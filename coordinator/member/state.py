@@ -138,6 +138,7 @@ class LogView:
     )  # how far these logs reached at the last look, also if it was low
     low: Mapping[TopicPartition, Low] = field(default_factory=dict)
     silent: frozenset[TopicPartition] = frozenset()  # the leader did not answer at the last look
+    told: Mapping[str, int] = field(default_factory=dict)  # partitions that wait for joined topics, as said in the log
 
     @property
     def unsure(self) -> frozenset[TopicPartition]:

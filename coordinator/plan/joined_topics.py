@@ -5,14 +5,21 @@
     the unit     |-- ...  |  ...  |  ...  |     cut as one partition; its bounds are those of both topics
 
 So a task can read the same hashes of all joined topics.
+
+A topic that has grown before the others is read as before:
+
+    orders       0 1 2 3 | 4 5 6 7     wait until payments has eight partitions too
+    payments     0 1 2 3 |
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from coordinator.errors import NotCopartitionedError
 from coordinator.plan.lane_bounds import LaneBounds, Piece, Pieces, shared
 from coordinator.values.hash_map import HashMap
-from coordinator.values.subscription import TopicPartition
+from coordinator.values.subscription import Topic, TopicPartition
 
 JoinedNames = tuple[str, ...]
 """The topics of the option `copartition`, sorted; empty without it."""
@@ -26,6 +33,40 @@ def unit(tp: TopicPartition, joined: JoinedNames) -> TopicPartition:
 def of_unit(tp: TopicPartition, joined: JoinedNames) -> tuple[TopicPartition, ...]:
     """The partitions of its unit."""
     return tuple(TopicPartition(topic, tp.partition) for topic in joined) if tp.topic in joined else (tp,)
+
+
+def must_be_equal(counts: Mapping[str, int]) -> None:
+    """Raise `NotCopartitionedError` if joined topics have different numbers of partitions."""
+    if len(set(counts.values())) > 1:
+        shown = ", ".join(f"{topic} has {count}" for topic, count in sorted(counts.items()))
+        raise NotCopartitionedError(
+            f"the option copartition names topics with different numbers of partitions: {shown}"
+        )
+
+
+def grown_together(
+    topics: Mapping[str, Topic], counts: Mapping[str, int], known: Mapping[str, int]
+) -> Mapping[str, Topic]:
+    """The topics without the partitions that some joined topics have and others have not.
+
+    `counts`: the numbers of partitions of the joined topics in Kafka; `known`: those that the group reads already. Of a
+    topic that the group does not know it reads nothing yet: then they `must_be_equal`.
+    """
+    if not counts.keys() <= known.keys():
+        must_be_equal(counts)
+    if len(set(counts.values())) < 2:
+        return topics
+    most = min([*counts.values(), *(known[topic] for topic in counts)])
+    return {name: _first(topic, most) if name in counts else topic for name, topic in topics.items()}
+
+
+def _first(topic: Topic, most: int) -> Topic:
+    first = topic.partitions[:most]
+    return (
+        replace(topic, partitions=first, total=0, waiting=topic.count - len(first))
+        if first != topic.partitions
+        else topic
+    )
 
 
 def shared_by_units(

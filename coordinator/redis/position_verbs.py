@@ -21,7 +21,7 @@ STATUS = verb("status", "meta topics leases", "", _status)
 CREATE = verb(
     "create_positions",
     "meta topics events growth proofs",
-    "nonce grace_ms counts places",
+    "nonce grace_ms counts joined places",
     number("placed"),
     partitions="segments ics stable",
 )

@@ -97,6 +97,7 @@ class RedisPositions:
             nonce=nonce,
             grace_ms=str(grace_ms),
             counts={tp.topic: str(topics[tp.topic].count) for tp in positions},
+            joined={tp.topic: "1" for tp in positions if topics[tp.topic].joined},
             places=places_of(topics, positions),
             partitions=positions,
         )

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from coordinator.assignment.assignors.joined import check_counts
 from coordinator.errors import DataLossError
 from coordinator.kafka.log import KafkaLog
+from coordinator.plan.joined_topics import must_be_equal
 from coordinator.plan.packing import pack
 from coordinator.plan.planning import OwnedRange, plan
 from coordinator.progress.data_loss import LOW_MS
@@ -100,7 +100,7 @@ def slices(options: SourceOptions, opened: KafkaLog, pushed: Pushed = NOTHING) -
     A partition with an empty or inverted range has none, as in Spark's Kafka source.
     """
     hashes = _hashes(options.subscription, opened)
-    check_counts(options.copartition, Counter(tp.topic for tp in hashes))
+    must_be_equal(Counter(tp.topic for tp in hashes if tp.topic in options.copartition))
     starts, ends = _offsets(options, opened, tuple(hashes))
     hashes = {tp: ranges for tp, ranges in hashes.items() if pushed.reads(tp.partition)}
     if pushed.since_ms:

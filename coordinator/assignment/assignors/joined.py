@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from coordinator.assignment.assignors.assignor import Assignment, Subscriber, ordered
 from coordinator.assignment.assignors.grouped import Grouped
-from coordinator.errors import NotCopartitionedError
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
 
@@ -20,14 +19,10 @@ _Given = dict[str, dict[TopicPartition, tuple[HashRange, ...]]]
 _Owners = dict[str, list[Subscriber]]
 
 
-def check_counts(topics: Sequence[str], counts: Mapping[str, int]) -> None:
-    """Raise `NotCopartitionedError` unless the topics that exist have equal numbers of partitions."""
-    known = {topic: counts[topic] for topic in topics if topic in counts}
-    if len(set(known.values())) > 1:
-        shown = ", ".join(f"{topic} has {count}" for topic, count in known.items())
-        raise NotCopartitionedError(
-            f"the option copartition names topics with different numbers of partitions: {shown}"
-        )
+def equal_counts(topics: Sequence[str], counts: Mapping[str, int]) -> dict[str, int]:
+    """The numbers of partitions; of these topics the smallest. Members record the growth of one after the other."""
+    least = min((counts[topic] for topic in topics if topic in counts), default=0)
+    return {topic: least if topic in topics else count for topic, count in counts.items()}
 
 
 class Joined:

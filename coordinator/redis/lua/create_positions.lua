@@ -3,7 +3,9 @@
 -- group, whichever of its partitions the caller reads (rule: growth-order).
 -- A.nonce: of a new group ("": do not create a group, rule: create-once),
 -- A.grace_ms: partitionGrowthGrace of the caller: the longest of the members counts (rule: settings-that-differ),
--- A.counts: topic -> number of its partitions in Kafka, A.places: {topic, id, count, partition, position} of each partition
+-- A.counts: topic -> number of its partitions in Kafka, A.joined: topic -> "1" if it is joined: its new partitions waited
+-- for those of other topics, so it may have grown in several steps (rule: joined-topics),
+-- A.places: {topic, id, count, partition, position} of each partition
 -- Reply placed: number of partitions with new positions | RECOVERING | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, founding, leases, names, prelude
 check_places()
@@ -43,7 +45,7 @@ end
 
 local function grew(topic, id, old, new, stable_key)
   local now, kept = now_ms(), 'key order across it is kept'
-  local late, may_have_steps = is_late(stable_key, now), tonumber(new) > tonumber(old) + 1
+  local late, may_have_steps = A.joined[topic] or is_late(stable_key, now), tonumber(new) > tonumber(old) + 1
   if may_have_steps then kept = kept .. ' if it did not grow twice within seconds' end
   if may_have_steps and late then
     kept = 'seen late, so some keys may be out of order unless it was one step, or steps to multiples'

@@ -83,8 +83,10 @@ EVENT_KINDS = (
     EventKind(
         "growth",
         "A topic has more partitions than before. The event names the old and the new number, and whether "
-        "keys keep their order ([growth](growth.md)).",
-        "nothing, if the order is kept; otherwise expect the named keys out of order across the growth",
+        "keys keep their order ([growth](growth.md)). Or new partitions wait for those of other topics of "
+        "`copartition` ([joins](joins.md#what-it-needs)).",
+        "nothing, if the order is kept; otherwise expect the named keys out of order across the growth. Add partitions "
+        "to the other topics of `copartition`",
     ),
     EventKind("join", "A member joined. The event names its application and its incarnation."),
     EventKind(

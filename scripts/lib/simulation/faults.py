@@ -126,8 +126,13 @@ def draining(mixture: Mixture) -> Mixture:
 
 
 def without_growth(mixture: Mixture) -> Mixture:
-    """The same without growths: a pinned member does not read new partitions, and joined topics must not grow apart."""
+    """The same without growths: a pinned member does not read new partitions."""
     return {fault: weight for fault, weight in mixture.items() if fault not in (_grow, grow_unseen)}
+
+
+def growing_apart(mixture: Mixture) -> Mixture:
+    """The same with joined topics, of which one grows before the others."""
+    return {**without_growth(mixture), grow_one: 12, grow_the_others: 12}
 
 
 def _crash(world: World, apps: Applications) -> None:
@@ -238,6 +243,22 @@ def _grow(world: World, apps: Applications) -> None:
 def _grow_to(world: World, partitions: int) -> None:
     world.trace(f"the topic grows to {partitions} partitions")
     world.producers.grow(partitions, world.scheduler.now_ms)
+
+
+def grow_one(world: World, apps: Applications) -> None:
+    """One of the joined topics has new partitions, which wait for those of the others."""
+    topic = world.random.choice(world.kafka.topics)
+    wanted = world.kafka.count(topic) + world.random.choice((1, 1, 2))
+    if wanted <= MOST_PARTITIONS:
+        world.trace(f"{topic} grows to {wanted} partitions")
+        world.producers.grow(wanted, world.scheduler.now_ms, [topic])
+
+
+def grow_the_others(world: World, apps: Applications) -> None:
+    """All joined topics have as many partitions again."""
+    if any(world.kafka.count(topic) < world.kafka.partitions for topic in world.kafka.topics):
+        world.server.seen["joined topics grown together"] += 1
+        _grow_to(world, world.kafka.partitions)
 
 
 def grow_unseen(world: World, apps: Applications) -> None:

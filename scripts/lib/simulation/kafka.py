@@ -85,18 +85,21 @@ class SimulatedKafka:
         other.group_offsets = {}
         return other
 
-    def add_partition(self) -> None:
-        """The topic grows."""
-        number = self.partitions
-        for tp in (TopicPartition(topic, number) for topic in self.topics):
+    def add_partition(self, *topics: str) -> None:
+        """These topics grow, or all."""
+        for tp in [TopicPartition(topic, self.count(topic)) for topic in topics or self.topics]:
             self.logs[tp], self.records[tp], self.beginnings[tp], self.elected[tp] = [], [], 0, []
             self.lives[tp] = 0
             self.brokers.created(tp, self.now_ms())
 
     @property
     def partitions(self) -> int:
-        """The number of partitions of each topic."""
-        return len(self.logs) // len(self.topics)
+        """The number of partitions of the topic that has most."""
+        return max(map(self.count, self.topics))
+
+    def count(self, topic: str) -> int:
+        """The number of partitions of a topic."""
+        return sum(tp.topic == topic for tp in self.logs)
 
     def produce(
         self, tp: TopicPartition, key: bytes | None, producer: str = "", number: int = 0, known: int = 0
@@ -155,7 +158,7 @@ class SimulatedKafka:
     def described(self) -> dict[str, Topic]:
         """All topics."""
         numbers = {name: tuple(tp.partition for tp in self.logs if tp.topic == name) for name in self.topics}
-        return {name: Topic(name, self._id(name), numbers[name], self.partitions) for name in self.topics}
+        return {name: Topic(name, self._id(name), numbers[name], self.count(name)) for name in self.topics}
 
     def _id(self, name: str) -> str:
         again = self._created[name]
@@ -219,9 +222,8 @@ class SimulatedLog:
         numbers = {name: tuple(tp.partition for tp in read if tp.topic == name) for name in self._kafka.topics}
         if self._kafka.apart:
             numbers = {name: numbers[name] for name in _named(subscription, self._kafka.topics)}
-        count = self._kafka.partitions
         known = self._kafka.described()
-        return {name: Topic(name, known[name].id, of_topic, count) for name, of_topic in numbers.items()}
+        return {name: Topic(name, known[name].id, of, known[name].total) for name, of in numbers.items()}
 
     def bounds(
         self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None

@@ -72,6 +72,7 @@ REACHED = frozenset(
     | {"pinned", "held", "OverlappingRangesError"}
     | {"replayed the rest", "forgotten", "deleted", "replaced", "mirror"}
     | {"with standbys", "took over", "drained"}
+    | {"joined topics grown together"}
     | {"growth kept", "growth seen late", "growth may disorder", "grow_unseen", "in order across a growth"}
     | {
         "with ordering=partition",
@@ -93,7 +94,8 @@ def _kinds(world: World, seed: int) -> list[tuple[Callable[[faults.Mixture], fau
     return [
         (faults.failing, world.on_error),
         (faults.growing, world.grows and rough),
-        (faults.without_growth, bool(world.pins) or len(world.kafka.topics) > 1),
+        (faults.without_growth, bool(world.pins) or world.kafka.apart),
+        (faults.growing_apart, world.joined and rough),
         (faults.filtering, world.filters.changes),
         (faults.answering_low, bool(world.brokers) and rough),
         (faults.copying_checkpoints, copies and rough),

@@ -276,9 +276,9 @@ class World:
         words = next((e["why"].removeprefix(about) for _, e in latest if e["why"].startswith(about)), growth.promise)
         if words != growth.promise:
             raise Violation(f"WORDS: the event says {words!r}, and members say {growth.promise!r}")
-        if steps := self.producers.false_claim(growth.old, growth.new, words):
+        if steps := self.producers.false_claim(growth.old, growth.new, words, growth.topic):
             raise Violation(f"WORDS: {words!r} of {growth.old} -> {growth.new}, which was {steps}")
-        kept = self.producers.hear(growth.old, growth.new, words)
+        kept = self.producers.hear(growth.old, growth.new, words, growth.topic)
         seen["growth kept" if kept else "growth seen late" if growth.late else "growth may disorder"] += 1
 
     def _check_filter(self, before: State) -> None:

@@ -11,7 +11,7 @@ from coordinator.assignment.assignors.assignor import Assignment, Subscriber
 from coordinator.assignment.assignors.rack_aware import RackAware
 from coordinator.assignment.policies import Policy
 from coordinator.assignment.settings import GroupSettings
-from coordinator.errors import InconsistentGroupProtocolError, NotCopartitionedError
+from coordinator.errors import InconsistentGroupProtocolError
 from coordinator.member.decision import Decision, LookAgain
 from coordinator.member.owning import follow
 from coordinator.member.requests import (
@@ -113,9 +113,10 @@ def due(*there: Subscriber, counts: Mapping[str, int], policy: Policy = NO_POLIC
     )
 
 
-def test_joined_topics_have_unequal_counts__the_query_ends() -> None:
+def test_one_joined_topic_has_grown_first__its_new_partitions_have_no_owner() -> None:
     decision = due(*READS, counts={"orders": 1, "payments": 2})
-    assert decision == Decision(STATE, (), fails(NotCopartitionedError, "orders has 1, payments has 2"))
+    apart = Policy().joined(("orders", "payments"))
+    assert decision == asks(STATE, Compute(GROUPED, READS, {"orders": 1, "payments": 1}, {}, apart))
 
 
 def test_a_joined_topic_that_no_member_reads_any_more__its_count_does_not_matter() -> None:

@@ -20,7 +20,7 @@ from group_services import UNLIMITED, Group
 from streams import eventually, keyed
 from topics import Kafka
 
-PARTITIONS = 2
+PARTITIONS, MOST_PARTITIONS, LOOK_MS = 2, 4, 1_000
 Pair = tuple[str, str]
 Reads = tuple[tuple[str, ...], ...]
 
@@ -103,22 +103,26 @@ class Walk:
 
     def __init__(self, members: Group, kafka: Kafka, topics: Pair, seed: int, reads: Reads) -> None:
         self._members, self._kafka, self._topics, self._reads = members, kafka, topics, reads
-        self._random, self._sent = random.Random(seed), 0
+        self._random = random.Random(seed)
+        self._sent = {TopicPartition(topic, p): 0 for topic in topics for p in range(PARTITIONS)}
         self._queries = [Query(members, topics, "q0", *reads)]
 
     def run(self) -> None:
-        """Some steps. Then each query owns the same of both topics, and everything is read."""
+        """Some steps. Then the topics are equal, each query owns the same of both, and everything is read."""
         for step in range(40):
             self._random.choice((self._turn, self._turn, self._turn, self._change))(step)
+        for topic in self._topics:
+            self._grow(topic, max(map(self._count, self._topics)))
         eventually(self._settled, "every query owns the same of both topics, and everything is read")
 
     def _change(self, step: int) -> None:
-        match self._random.choice(("send", "start", "kill", "stop", "lose")):
+        match self._random.choice(("send", "start", "kill", "stop", "lose", "grow")):
             case "send":
-                self._sent += 40
-                for topic in self._topics:
-                    for p in range(PARTITIONS):
-                        self._kafka.produce(topic, [replace(r, partition=p) for r in keyed(40)])
+                for tp in self._sent:
+                    self._sent[tp] += 40
+                    self._kafka.produce(tp.topic, [replace(r, partition=tp.partition) for r in keyed(40)])
+            case "grow" if self._count(topic := self._random.choice(self._topics)) < MOST_PARTITIONS:
+                self._grow(topic, self._count(topic) + 1)
             case "start" if len(self._queries) < 3:
                 self._queries.append(Query(self._members, self._topics, f"q{step + 1}", *self._reads))
             case "kill":
@@ -127,6 +131,14 @@ class Walk:
                 self._members.lose_everything()
             case "stop" if len(self._queries) > 1:
                 self._queries.pop(self._random.randrange(len(self._queries))).leave()
+
+    def _grow(self, topic: str, count: int) -> None:
+        if count > (before := self._count(topic)):
+            self._kafka.add_partitions(topic, count)
+            self._sent |= {TopicPartition(topic, p): 0 for p in range(before, count)}
+
+    def _count(self, topic: str) -> int:
+        return sum(tp.topic == topic for tp in self._sent)
 
     def _turn(self, step: int) -> None:
         self._read(self._random.choice(self._queries))
@@ -141,7 +153,8 @@ class Walk:
         for query in self._queries:
             self._read(query)
         one, other = (owners(self._members, topic) for topic in self._topics)
-        done = set(self._members.state.stable.values()) == {self._sent}
+        self._members.clock.skip(LOOK_MS)
+        done = self._members.state.stable == self._sent
         return one == other and {host for _, host in one} == {q.name for q in self._queries} and done
 
 
@@ -165,17 +178,37 @@ def test_two_reads_of_one_topic_in_a_query_are_refused(members: Group, topics: P
         list(query.turn())
 
 
-def test_a_topic_that_grows_alone_ends_the_queries(members: Group, kafka: Kafka, topics: Pair) -> None:
-    query = Query(members, topics, "q")
+def test_a_new_group_refuses_topics_with_different_numbers_of_partitions(members: Group, kafka: Kafka) -> None:
+    orders, payments = kafka.create_topic("orders", PARTITIONS), kafka.create_topic("payments", PARTITIONS + 1)
+    with pytest.raises(NotCopartitionedError, match=f"{orders} has 2, {payments} has 3") as refused:
+        Query(members, (orders, payments), "q")
+    assert "Remedy: give the topics equal numbers of partitions" in str(refused.value)
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one read", "a read for each topic"])
+def test_a_topic_that_grows_first_waits_for_the_others(
+    members: Group, kafka: Kafka, topics: Pair, caplog: pytest.LogCaptureFixture, *, apart: bool
+) -> None:
+    """Its older partitions are read on, also after a restart. Its new ones are read once all topics have as many."""
+    orders, payments = topics
+    query = Query(members, topics, "q", *([(orders,), (payments,)] if apart else []))
     list(query.turn())
-    kafka.add_partitions(topics[1], PARTITIONS + 1)
+    kafka.add_partitions(payments, PARTITIONS + 1)
+    for topic, count in ((orders, PARTITIONS), (payments, PARTITIONS + 1)):
+        kafka.produce(topic, [replace(r, partition=p) for p in range(count) for r in keyed(10)])
+    waits = f"{payments}: 1 of 3 partitions wait, from 2 on: the other topics of copartition have fewer"
 
-    def refused() -> bool:
-        members.clock.skip(1_000)  # known topics are a second old
-        try:
-            list(query.turn())
-        except NotCopartitionedError as error:
-            return f"{topics[0]} has 2, {topics[1]} has 3" in error.what
-        return False
+    def read(partitions: int) -> bool:
+        members.clock.skip(LOOK_MS)
+        list(query.turn())
+        found = members.state.stable
+        return all(
+            found.get(TopicPartition(t, p)) == 10 for t in topics for p in range(partitions) if p < 2 or t == payments
+        )
 
-    eventually(refused, "the query ends")
+    eventually(lambda: read(PARTITIONS) and waits in caplog.text, "the older partitions are read, with a warning")
+    query.restart()
+    assert TopicPartition(payments, PARTITIONS) not in members.state.stable
+    assert "growth" in members.events
+    kafka.add_partitions(orders, PARTITIONS + 1)
+    eventually(lambda: read(PARTITIONS + 1), "the new partitions are read as well")

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.plan.joined_topics import of_unit, overlaid, shared_by_units, unit
+from coordinator.errors import NotCopartitionedError
+from coordinator.plan.joined_topics import grown_together, must_be_equal, of_unit, overlaid, shared_by_units, unit
 from coordinator.plan.lane_bounds import Piece, shared
 from coordinator.plan.planning import Cutting, OwnedRange, plan
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange
-from coordinator.values.subscription import TopicPartition
+from coordinator.values.subscription import Topic, TopicPartition
 
 JOINED = ("orders", "payments")
 ORDERS, PAYMENTS, CLICKS = (TopicPartition(topic, 3) for topic in ("orders", "payments", "clicks"))
@@ -27,6 +28,38 @@ def test_partitions_of_joined_topics_with_one_number_are_a_unit() -> None:
     assert unit(PAYMENTS, ()) == PAYMENTS
     assert of_unit(PAYMENTS, JOINED) == (ORDERS, PAYMENTS)
     assert of_unit(CLICKS, JOINED) == (CLICKS,)
+
+
+def of(**counts: int) -> dict[str, Topic]:
+    return {name: Topic(name, f"id of {name}", tuple(range(count))) for name, count in counts.items()}
+
+
+@pytest.mark.parametrize(
+    ("now", "known", "read"),
+    [
+        pytest.param({"orders": 4, "payments": 2}, {"orders": 2, "payments": 2}, (2, 2), id="one grew first"),
+        pytest.param({"orders": 4, "payments": 3}, {"orders": 2, "payments": 2}, (2, 2), id="both grew, not as far"),
+        pytest.param({"orders": 4, "payments": 4}, {"orders": 2, "payments": 2}, (4, 4), id="both have grown"),
+        pytest.param({"orders": 4, "payments": 2}, {"orders": 4, "payments": 2}, (2, 2), id="a member recorded one"),
+        pytest.param({"orders": 4, "payments": 1}, {"orders": 4, "payments": 4}, (1, 1), id="one was created again"),
+    ],
+)
+def test_a_topic_that_grew_before_the_others_is_read_as_before(
+    now: dict[str, int], known: dict[str, int], read: tuple[int, int]
+) -> None:
+    found = grown_together(of(**now, clicks=9), now, known)
+    assert tuple(found[t].count for t in JOINED) == read
+    assert {t: found[t].count + found[t].waiting for t in JOINED} == now
+    assert found["clicks"] == of(clicks=9)["clicks"]
+
+
+@pytest.mark.parametrize("known", [{}, {"orders": 2}], ids=["a new group", "a new topic"])
+def test_topics_that_a_group_does_not_read_yet_have_equal_numbers_of_partitions(known: dict[str, int]) -> None:
+    with pytest.raises(NotCopartitionedError, match="orders has 2, payments has 4") as refused:
+        grown_together(of(orders=2, payments=4), {"payments": 4, "orders": 2}, known)
+    assert "Remedy: give the topics equal numbers of partitions" in str(refused.value)
+    must_be_equal({"orders": 2, "payments": 2})
+    must_be_equal({})
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ import pytest
 from assignor_groups import any_group, changed, shares, some_members, text
 from coordinator.assignment.assignors.assignor import Assignment, Assignor, Subscriber
 from coordinator.assignment.assignors.check import check
-from coordinator.assignment.assignors.joined import Joined, check_counts
+from coordinator.assignment.assignors.joined import Joined, equal_counts
 from coordinator.assignment.assignors.registry import NAMES, assignor
-from coordinator.errors import NotCopartitionedError
 from coordinator.values.ranges import HashRange
 from seeds import many
 
@@ -125,21 +124,18 @@ def test_it_continues_from_the_assignment_of_each_other_assignor(name: str) -> N
 
 
 @pytest.mark.parametrize(
-    "counts",
+    ("counts", "assigned"),
     [
-        pytest.param({"orders": 2, "payments": 2, "clicks": 3}, id="equal, and another topic"),
-        pytest.param({"orders": 2}, id="a topic that does not exist yet"),
-        pytest.param({}, id="no topic"),
+        pytest.param({"orders": 2, "payments": 2, "clicks": 3}, {}, id="equal, and another topic"),
+        pytest.param({"orders": 2, "payments": 4, "clicks": 1}, {"payments": 2}, id="one grew first"),
+        pytest.param({"orders": 2}, {}, id="a topic that does not exist yet"),
+        pytest.param({}, {}, id="no topic"),
     ],
 )
-def test_equal_counts_are_accepted(counts: dict[str, int]) -> None:
-    check_counts(("orders", "payments"), counts)
-
-
-def test_unequal_counts_are_refused_by_name_and_number() -> None:
-    with pytest.raises(NotCopartitionedError, match="orders has 2, payments has 4") as refused:
-        check_counts(("orders", "payments"), {"orders": 2, "payments": 4, "clicks": 1})
-    assert "Remedy: give the topics equal numbers of partitions" in str(refused.value)
+def test_joined_topics_are_assigned_as_far_as_all_have_partitions(
+    counts: dict[str, int], assigned: dict[str, int]
+) -> None:
+    assert equal_counts(("orders", "payments"), counts) == counts | assigned
 
 
 def test_it_is_an_assignor() -> None:
