@@ -10,6 +10,7 @@ from coordinator.member.requests import (
     Event,
     LogLine,
     ReadEpochEnds,
+    ReadGroupOffsets,
     ReadLogEnds,
     ReadOtherTopics,
     ReadPartitionCounts,
@@ -80,8 +81,16 @@ def _joined(log: LogView, topics: Mapping[str, Topic], seen: Seen, call: Call) -
     if len(set(counts.values())) < 2:
         return topics
     before = {name: log.topics[name].count for name in counts if name in log.topics}
-    known = dict.fromkeys(counts, min(before.values())) if before else seen.of(ReadPartitionCounts())
+    known = dict.fromkeys(counts, min(before.values())) if before else _known_to_the_group(seen)
     return grown_together(topics, counts, known)
+
+
+def _known_to_the_group(seen: Seen) -> Mapping[str, int]:
+    """The numbers of partitions that the group reads; of the mirror if Redis has lost the group."""
+    if of_redis := seen.of(ReadPartitionCounts()):
+        return of_redis
+    mirrored = sorted(seen.of(ReadGroupOffsets()) or ())
+    return {tp.topic: tp.partition + 1 for tp in mirrored}
 
 
 def topics_at_ms(log: LogView, redis_ms: int, seen: Seen) -> int:

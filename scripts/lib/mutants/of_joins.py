@@ -64,9 +64,29 @@ FAULTS = (
         _ASSIGNOR,
     ),
     Fault(
-        "joined topics may have unequal numbers of partitions",
-        (Edit(_JOINED, "if len(set(known.values())) > 1:", "if False:"),),
+        "a new group reads joined topics with unequal numbers of partitions",
+        (Edit("coordinator/plan/joined_topics.py", "if len(set(counts.values())) > 1:", "if False:"),),
+        ("tests/coordinator/plan/test_joined_topics.py",),
+    ),
+    Fault(
+        "a joined topic that grew first is read at once",
+        (
+            Edit(
+                "coordinator/plan/joined_topics.py", "_first(topic, most) if name in counts", "topic if name in counts"
+            ),
+        ),
+        ("tests/coordinator/plan/test_joined_topics.py", "tests/coordinator/member/test_joined_members.py"),
+        schedules=300,
+    ),
+    Fault(
+        "new partitions of a joined topic have an owner before those of the others",
+        (Edit(_JOINED, "least if topic in topics else count", "count"),),
         (*_ASSIGNOR, *_ASSIGNING),
+    ),
+    Fault(
+        "a joined topic promises order across growths that waited",
+        (Edit("coordinator/redis/lua/create_positions.lua", "A.joined[topic] or is_late", "is_late"),),
+        ("tests/coordinator/redis/test_growth.py",),
     ),
     Fault(
         "policies of joined topics differ",

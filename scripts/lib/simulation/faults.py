@@ -246,7 +246,9 @@ def _grow_to(world: World, partitions: int) -> None:
 
 
 def grow_one(world: World, apps: Applications) -> None:
-    """One of the joined topics has new partitions, which wait for those of the others."""
+    """One of the joined topics has new partitions, which wait for those of the others; not before the group exists."""
+    if not world.invariants.state.segments:
+        return
     topic = world.random.choice(world.kafka.topics)
     wanted = world.kafka.count(topic) + world.random.choice((1, 1, 2))
     if wanted <= MOST_PARTITIONS:

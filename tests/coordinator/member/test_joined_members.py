@@ -212,3 +212,24 @@ def test_a_topic_that_grows_first_waits_for_the_others(
     assert "growth" in members.events
     kafka.add_partitions(orders, PARTITIONS + 1)
     eventually(lambda: read(PARTITIONS + 1), "the new partitions are read as well")
+
+
+def test_a_restart_after_a_loss_of_redis_knows_from_the_mirror_what_the_group_reads(
+    members: Group, kafka: Kafka, topics: Pair
+) -> None:
+    query = Query(members, topics, "q")
+    list(query.turn())
+    for topic in topics:
+        kafka.produce(topic, [replace(r, partition=p) for p in range(PARTITIONS) for r in keyed(10)])
+
+    def read() -> bool:
+        members.clock.skip(LOOK_MS)
+        list(query.turn())
+        return set(members.state.stable.values()) == {10}
+
+    eventually(read, "all is read")
+    query.leave()  # writes the mirror
+    kafka.add_partitions(topics[1], PARTITIONS + 1)
+    members.lose_everything()
+    query.restart()
+    eventually(read, "the older partitions are read on")

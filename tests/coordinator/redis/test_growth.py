@@ -89,6 +89,16 @@ def test_a_growth_is_late_if_no_member_looked_shortly_before(
     assert str(world.store.positions.growths()[0]).endswith(seen_late if late else prompt)
 
 
+def test_a_joined_topic_may_have_grown_in_steps_while_it_waited_for_the_others(world: World) -> None:
+    """Members look at it all the time (rule: joined-topics)."""
+    topics = {name: replace(topic, joined=True) for name, topic in topic_of(4).items()}
+    tps = [TopicPartition("orders", p) for p in range(4)]
+    world.store.positions.create("aa", topic_of(1), {TP: 0}, grace_ms=GRACE)
+    world.store.positions.report_ends({TP: 5}, {})
+    world.store.positions.create("", topics, dict.fromkeys(tps, 0), grace_ms=GRACE)
+    assert world.store.positions.growths() == (grown(world, 1, 4, late=True),)
+
+
 def test_log_ends_that_were_stored_long_after_their_look_are_as_old_as_the_look(world: World) -> None:
     """Redis was away meanwhile: the topic may have grown in several steps since the look."""
     tps = [TopicPartition("orders", p) for p in range(4)]
