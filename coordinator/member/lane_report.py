@@ -79,7 +79,16 @@ def lane_report(planned: Planned, ended: Ended | None, history: EndHistory, now_
     limited = sum(_count(q, planned) for q in first if q.tp not in struck)
     limited += sum(line.limited for line in lines if line.tp in struck)
     slowest = max(quotas, key=attrgetter("record_ms"), default=None)
-    return LaneReport(tuple(lines), sum(_count(q, planned) for q in quotas), limited, parked, _slowest(slowest))
+    count = sum(_count(q, planned) for q in quotas)
+    return LaneReport(tuple(lines), count, limited, parked, _slowest(slowest), *_slot_time(quotas, history, now_ms))
+
+
+def _slot_time(quotas: Iterable[Quota], history: EndHistory, now_ms: int) -> tuple[int, int]:
+    """The slot time of all unread records in ms, and that of the records that arrive, in percent of one slot."""
+    of_offset = [(q, q.cell.density * q.record_ms) for q in quotas]
+    arrivals = {tp: history.per_ms(tp, now_ms) for tp in {q.tp for q, _ in of_offset}}
+    backlog_ms = sum(q.lag * ms for q, ms in of_offset)
+    return ceil(backlog_ms), ceil(100 * sum(arrivals[q.tp] * ms for q, ms in of_offset))
 
 
 def _lanes(quotas: Iterable[Quota], planned: Planned) -> list[Quota]:

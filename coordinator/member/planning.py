@@ -28,11 +28,11 @@ def show_lanes(state: State, seen: Seen, call: Call) -> Decision:
         return Decision(state)
     shown = replace(shown, looked_at_ms=now)
     same = reading.quotas == shown.quotas and shown.nonce == state.life.nonce
-    if same and not any(line.lag for line in shown.lanes.lines):
+    if same and not shown.lanes.load_percent and not any(line.lag for line in shown.lanes.lines):
         return Decision(replace(state, shown=shown))  # an idle query may have very many lanes
     lanes = seen.of(DescribeLanes(_planned(state), shown.ended))
     slow = round(100 * slow_part(reading.quotas, call.setup.budget))
-    request = ShowLanes(lanes.lines, slow)
+    request = ShowLanes(lanes.lines, slow, lanes.backlog_ms, lanes.load_percent)
     if (state.life.nonce, request) != (shown.nonce, shown.request) and seen.done(request):
         shown = replace(shown, nonce=state.life.nonce, request=request)
     return Decision(replace(state, shown=replace(shown, quotas=reading.quotas, lanes=lanes, slow_percent=slow)))

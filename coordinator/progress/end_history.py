@@ -18,6 +18,9 @@ from coordinator.values.subscription import TopicPartition
 MOST_LOOKS = 128
 """Most looks at one partition, about as many as a month needs; beyond that, looks that are close are joined."""
 
+RATE_MS = 60_000
+"""The time over which arrivals are counted."""
+
 EVERY_MS = 250
 """Looks within this time are joined."""
 
@@ -40,6 +43,12 @@ class _Looks:
         if len(self.seen) > MOST_LOOKS:
             self.seen = self._thinned(now_ms)
 
+    def per_ms(self, now_ms: int) -> float:
+        since = bisect_right(self.seen, now_ms - RATE_MS, key=itemgetter(2))
+        _, end, at = self.seen[max(0, since - 1)]
+        time_ms = RATE_MS if since else now_ms - at
+        return (self.seen[-1][1] - end) / time_ms if time_ms >= EVERY_MS else 0.0
+
     def _thinned(self, now_ms: int) -> list[tuple[int, int, int]]:
         first, *rest = self.seen  # the age of older offsets is unknown
         kept: list[tuple[int, int, int]] = []
@@ -60,6 +69,11 @@ class EndHistory:
         self._looks = {tp: self._looks.get(tp) or _Looks() for tp in ends}
         for tp, end in ends.items():
             self._looks[tp].add(now_ms, end)
+
+    def per_ms(self, tp: TopicPartition, now_ms: int) -> float:
+        """The offsets that were written in a millisecond of the last minute, or of the time since the first look."""
+        looks = self._looks.get(tp)
+        return looks.per_ms(now_ms) if looks and looks.seen else 0.0
 
     def behind_ms(self, tp: TopicPartition, position: int, now_ms: int) -> tuple[int, bool] | None:
         """The time since when there are records to read at `position`, and whether it may be longer.

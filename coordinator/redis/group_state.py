@@ -27,6 +27,9 @@ LONGEST_BATCH = "longest.batch.ms"
 BATCH_BUDGET = "batch.time.budget"
 """The field of a member: the time budget of a batch in ms; 0 for none."""
 
+BACKLOG_MS, LOAD_PERCENT = "backlog_ms", "load_percent"
+"""The fields of a member: slot time of its unread records, and of those that arrive, in percent of one slot."""
+
 DEAD_LETTERS = "dead_letters"
 """The field of a member: the topic to which its tasks write dead letters. Absent without one."""
 

@@ -123,6 +123,8 @@ class LaneReport:
     limited: int = 0  # those with a bound
     parked: int = 0
     slowest: str = "-"
+    backlog_ms: int = 0  # slot time of all unread records, as far as their cost is known
+    load_percent: int = 0  # slot time of the records that arrive, in percent of one slot
 
 
 def interesting(lanes: Iterable[LaneLine]) -> list[LaneLine]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.redis.group_state import BACKLOG_MS, LOAD_PERCENT
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.lane_lines import BatchLine, LaneLine, lines_text
 from coordinator.redis.replies import Answer, Caller
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 MOST_BATCHES = 1_000
 """The number of batches in the history, of all members together, roughly."""
 _BATCH = verb("append", "meta entries=history", "most fields", nothing)
-_REPORT = verb("report", "meta leases member lanes", "lines slow_percent", nothing)
+_REPORT = verb("report", "meta leases member lanes", "lines shares", nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,16 @@ class RedisReports:
         """Add a batch to the group's history."""
         self.calls.run(_BATCH, most=str(MOST_BATCHES), fields=flat(line.fields))
 
-    def lanes(self, caller: Caller, lines: Sequence[LaneLine], slow_percent: int) -> Answer[None]:
-        """Replace the member's lane lines. Also write which percentage of its slots slow lanes take."""
-        return self.calls.ask(_REPORT, caller, lines=lines_text(lines), slow_percent=str(slow_percent))
+    def lanes(
+        self, caller: Caller, lines: Sequence[LaneLine], slow_percent: int, backlog_ms: int = 0, load_percent: int = 0
+    ) -> Answer[None]:
+        """Replace the member's lane lines. Also write which percentage of its slots slow lanes take.
+
+        `backlog_ms` is the slot time of all its unread records, `load_percent` that of arriving ones, of one slot.
+        """
+        shares = {"slow_percent": slow_percent, BACKLOG_MS: backlog_ms, LOAD_PERCENT: load_percent}
+        of_member = flat({name: str(share) for name, share in shares.items()})
+        return self.calls.ask(_REPORT, caller, lines=lines_text(lines), shares=of_member)
 
 
 @sound

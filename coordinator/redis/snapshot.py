@@ -7,7 +7,7 @@ from functools import partial
 from coordinator.errors import RedisNotReadyError, StateFormatError, StoreError, UnknownGroupError
 from coordinator.errors.quoting import quoted
 from coordinator.redis.client import RedisClient, TextRedis
-from coordinator.redis.group_state import BATCH_BUDGET, LONGEST_BATCH, GroupState
+from coordinator.redis.group_state import BACKLOG_MS, BATCH_BUDGET, LOAD_PERCENT, LONGEST_BATCH, GroupState
 from coordinator.redis.group_texts import RedisHashes, checked_meta, key, partitions_of, read, state_of
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.redis.verb import sound
@@ -99,7 +99,7 @@ def _member(fields: Mapping[str, str]) -> Mapping[str, str]:
     percent = fields.get("slow_percent", "0")
     if not (is_number(percent) and len(percent) <= 3):
         raise StateFormatError(f"a member reports {quoted(percent)} as its percentage of busy slots, not 0 to 100")
-    for name in (LONGEST_BATCH, BATCH_BUDGET):
+    for name in (LOAD_PERCENT, LONGEST_BATCH, BATCH_BUDGET, BACKLOG_MS, LOAD_PERCENT):
         if not is_number(text := fields.get(name, "0")):
-            raise StateFormatError(f"a member reports {quoted(text)} as {name}, not a number of milliseconds")
+            raise StateFormatError(f"a member reports {quoted(text)} as {name}, not a number")
     return fields

@@ -1,6 +1,7 @@
 """A member's report on its lanes: rate, cost, lag, quota and its reason, and the stuck part of its slots."""
 
 from dataclasses import replace
+from math import ceil
 
 import pytest
 
@@ -69,6 +70,18 @@ def test_a_lane_line_has_rate_cost_lag_quota_and_reason() -> None:
         LINE,  # its half of the 18 records per second of the lane that it was cut out of; behind since 8 s
         LaneLine(TP, UPPER, 1_000, 0, 0, False, 9.0, 1.0, CostKind.GUESSED, 0, NOTHING),
     ]
+
+
+def test_the_report_has_the_slot_time_of_unread_and_of_arriving_records() -> None:
+    """900 offsets wait, of 50 ms each. In each of 20 s, 45 came: 50 ms each in one lane, and 0.5 ms in the other."""
+    history = EndHistory()
+    for now_ms, end in ((0, 100), (20_000, 1_000)):
+        history.saw({TP: end}, now_ms)
+    report = lane_report(Planned((SLOW, QUICK), {TP: 1_000}, ()), None, history, 20_000)
+    assert (report.backlog_ms, report.load_percent) == (45_000, ceil(100 * 45 * 0.0505))
+    unknown = [q._replace(cell=replace(q.cell, record_ms=None), rate_ms=0.0) for q in (SLOW, QUICK)]
+    report = lane_report(Planned(unknown, {TP: 1_000}, ()), None, history, 20_000)
+    assert (report.backlog_ms, report.load_percent) == (0, 0)
 
 
 @pytest.mark.parametrize(

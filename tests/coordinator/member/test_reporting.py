@@ -112,6 +112,13 @@ def test_something_has_changed__show_the_lanes(before: Shown) -> None:
     assert decided(show_lanes, state, call(), (DESCRIBE, report)) == asks(state, ShowLanes(report.lines, 0))
 
 
+def test_records_arrive__show_their_slot_time_until_none_come() -> None:
+    before = replace(lanes(0), load_percent=3)
+    state = member(shown(before, NOW - 1_000))
+    report = replace(lanes(0), backlog_ms=70)
+    assert decided(show_lanes, state, call(), (DESCRIBE, report)) == asks(state, ShowLanes(report.lines, 0, 70, 0))
+
+
 def test_slow_lanes__show_which_part_of_the_slots_they_take() -> None:
     slow = QUOTA._replace(piece=OwnedRange(RIGHT, 10, EPOCH), cell=Cell(RIGHT, 0.5, 100.0), why=Why.BUDGET)
     quick = QUOTA._replace(piece=OwnedRange(LEFT, 10, EPOCH), cell=Cell(LEFT, 1.0, 1.0))

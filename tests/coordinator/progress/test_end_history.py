@@ -43,3 +43,21 @@ def test_many_looks_are_stored_coarsely_and_no_age_is_too_small() -> None:
 
 def test_the_age_of_a_partition_without_a_look_is_unknown() -> None:
     assert EndHistory().behind_ms(TP, 5, 1_000) is None
+
+
+@pytest.mark.parametrize(
+    ("looks", "offsets_per_s"),
+    [
+        pytest.param([(0, 100)], 0, id="one look"),
+        pytest.param(
+            [(90_000, 100), (100_000, 400)], 30, id="since the first look, if that was less than a minute ago"
+        ),
+        pytest.param([(0, 100), (39_000, 700), (70_000, 1_000), (100_000, 1_300)], 10, id="in the last minute"),
+        pytest.param([(0, 100), (99_000, 700)], 10, id="nothing came for long, then some"),
+        pytest.param([(0, 100), (30_000, 700)], 0, id="nothing came in the last minute"),
+        pytest.param([(99_900, 100), (100_000, 700)], 0, id="two looks that are close show nothing"),
+    ],
+)
+def test_arrivals_are_those_of_the_last_minute(looks: list[tuple[int, int]], offsets_per_s: float) -> None:
+    assert 1_000 * seen(*looks).per_ms(TP, 100_000) == pytest.approx(offsets_per_s)
+    assert not seen(*looks).per_ms(TopicPartition("orders", 1), 100_000)
