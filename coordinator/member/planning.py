@@ -1,20 +1,27 @@
 """The last steps of latestOffset: show the lanes, plan a batch, or find that there is nothing to do. Pure."""
 
 from dataclasses import replace
+from operator import itemgetter
 
+from coordinator.assignment.settings import GroupSettings
 from coordinator.member.batch import Batch
 from coordinator.member.decision import LOOK_MS, Call, Decision, LookAgain, Return, Seen
 from coordinator.member.failing import refuse_a_full_partition
 from coordinator.member.inbox import Reach
+from coordinator.member.kinds import Request
 from coordinator.member.lane_report import Planned, slow_part
 from coordinator.member.log_view import recreated, topics_again
 from coordinator.member.obeying import in_order
 from coordinator.member.pacing import OF_LEADERS, OF_OTHERS, waits_for_leaders
-from coordinator.member.requests import DescribeLanes, Finish, Heartbeat, ReadReach, ShowLanes
-from coordinator.member.state import State
+from coordinator.member.requests import DescribeLanes, Finish, Heartbeat, LogLine, ReadReach, ShowLanes
+from coordinator.member.state import Shown, State
 from coordinator.plan.planning import plan
 from coordinator.progress.leader_epochs import leader_epochs
 from coordinator.progress.stream_offset import StreamOffset, ends_of_lanes
+from coordinator.redis.lane_lines import apart_s
+
+FAR_S = 60
+"""Lanes of a partition that are further apart are worth a line, if `maxLaneLead` bounds none."""
 
 
 def show_lanes(state: State, seen: Seen, call: Call) -> Decision:
@@ -35,7 +42,22 @@ def show_lanes(state: State, seen: Seen, call: Call) -> Decision:
     request = ShowLanes(lanes.lines, slow, lanes.backlog_ms, lanes.load_percent)
     if (state.life.nonce, request) != (shown.nonce, shown.request) and seen.done(request):
         shown = replace(shown, nonce=state.life.nonce, request=request)
-    return Decision(replace(state, shown=replace(shown, quotas=reading.quotas, lanes=lanes, slow_percent=slow)))
+    shown, effects = _apart(replace(shown, quotas=reading.quotas, lanes=lanes, slow_percent=slow), call.setup.settings)
+    return Decision(replace(state, shown=shown), effects)
+
+
+def _apart(shown: Shown, settings: GroupSettings) -> tuple[Shown, tuple[Request[bool], ...]]:
+    """One line in a query's life where a watermark behind the read may take the rows of a slow lane for late."""
+    if settings.max_lead_ms or shown.apart_logged or not (apart_of := apart_s(shown.lanes.lines)):
+        return shown, ()
+    tp, apart = max(apart_of.items(), key=itemgetter(1))
+    if apart <= FAR_S:
+        return shown, ()
+    text = (
+        f"group {settings.group}: lanes of {tp} are {apart} s apart, so a watermark of less would drop rows of the slow"
+        " ones. Remedy: if the query has a watermark, set maxLaneLead to at most its delay; otherwise nothing"
+    )
+    return replace(shown, apart_logged=True), (LogLine(text),)
 
 
 def _planned(state: State) -> Planned:

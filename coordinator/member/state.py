@@ -300,6 +300,7 @@ class Shown:
     nonce: str = ""  # of `request`
     lanes: LaneReport = field(default_factory=LaneReport)
     limit_logged: bool = False  # the line about reading as the bottleneck was logged
+    apart_logged: bool = False  # the line about lanes that are far apart was logged
     start_used: bool = False  # the line about starting options was logged
 
     def after(self, ended: Ended) -> "Shown":

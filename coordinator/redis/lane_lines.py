@@ -143,6 +143,15 @@ def interesting(lanes: Iterable[LaneLine]) -> list[LaneLine]:
     )
 
 
+def apart_s(lanes: Iterable[LaneLine]) -> dict[TopicPartition, int]:
+    """How much older the oldest unread record of a lane is than that of another one of its partition, in seconds."""
+    ages: dict[TopicPartition, list[int]] = {}
+    for lane in lanes:
+        if lane.lag_s is not None:
+            ages.setdefault(lane.tp, []).append(lane.lag_s)
+    return {tp: max(of) - min(of) for tp, of in ages.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class BatchLine:
     """A member's report of a micro-batch that the sink completed."""

@@ -119,6 +119,29 @@ def test_records_arrive__show_their_slot_time_until_none_come() -> None:
     assert decided(show_lanes, state, call(), (DESCRIBE, report)) == asks(state, ShowLanes(report.lines, 0, 70, 0))
 
 
+@pytest.mark.parametrize(
+    ("ages", "settings", "logged", "warns"),
+    [
+        pytest.param((75, 0), {}, False, True, id="far apart"),
+        pytest.param((60, 0), {}, False, False, id="near each other"),
+        pytest.param((900, 890), {}, False, False, id="a backlog, together"),
+        pytest.param((None, 900), {}, False, False, id="an unknown age"),
+        pytest.param((75, 0), {"max_lead_ms": 600_000}, False, False, id="a lead is set"),
+        pytest.param((75, 0), {}, True, False, id="the line is there already"),
+    ],
+)
+def test_lanes_are_far_apart__say_once_what_a_watermark_would_drop(
+    ages: tuple[int | None, int], settings: dict[str, Any], logged: bool, warns: bool
+) -> None:
+    some = lanes(90).lines[0]
+    two = tuple(replace(some, hashes=h, lag_s=age) for h, age in zip((LEFT, RIGHT), ages, strict=True))
+    report = replace(lanes(90), lines=two)
+    state, answers = member(Shown(apart_logged=logged)), ((DESCRIBE, report), (ShowLanes(two, 0), True))
+    decision = decided(show_lanes, state, call(**settings), *answers)
+    lines = [e for e in decision.effects if "75 s apart" in str(e)]
+    assert (len(lines), decision.state.shown.apart_logged) == (warns, warns or logged)
+
+
 def test_slow_lanes__show_which_part_of_the_slots_they_take() -> None:
     slow = QUOTA._replace(piece=OwnedRange(RIGHT, 10, EPOCH), cell=Cell(RIGHT, 0.5, 100.0), why=Why.BUDGET)
     quick = QUOTA._replace(piece=OwnedRange(LEFT, 10, EPOCH), cell=Cell(LEFT, 1.0, 1.0))
