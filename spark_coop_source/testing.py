@@ -1,4 +1,4 @@
-"""For the tests of a user's job: its function on records, without Kafka, Redis and Spark.
+"""For the tests of a user's job: its function on records, without Kafka, Redis and Spark; or servers for the whole job.
 
     from spark_coop_source.testing import run_records
 
@@ -6,6 +6,7 @@
     assert [row["amount"] for row in outcome.rows] == [12.0]
 
 It runs the code of a task, with the options that `map_records` and `map_keys` make. Only pauses are left out.
+`servers` starts a Kafka broker and a Valkey; docs/functions.md has an example.
 """
 
 from collections import Counter
@@ -31,9 +32,10 @@ from spark_coop_source.function.slice_batches import tables
 from spark_coop_source.function.user_function import UserFunction, is_async
 from spark_coop_source.functions import map_keys, map_records
 from spark_coop_source.options.declarations import OPTION_OF
+from spark_coop_source.servers.servers import Servers, servers
 from spark_coop_source.task.ending import TaskEnds
 
-__all__ = ["FailedAttempt", "Outcome", "run_keys", "run_records"]
+__all__ = ["FailedAttempt", "Outcome", "Servers", "run_keys", "run_records", "servers"]
 
 
 @dataclass(frozen=True, slots=True)

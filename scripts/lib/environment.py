@@ -11,7 +11,6 @@ import fcntl
 import hashlib
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -19,38 +18,21 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # our packages are not installed yet
 import class_archive
 from broker_jars import BROKER, CACHE, CONNECTOR, ROOT
+from coordinator.errors import EnvironmentMismatchError
+from spark_coop_source.servers.java import java_version
 
 VENV = ROOT / ".venv"
 CLASSES = VENV / "classes.jsa"
 JARS = (BROKER, CONNECTOR)
-EXTRAS = "spark,cli,exporter,metrics,ui,docs,demo,test,lint"
+EXTRAS = "spark,cli,exporter,metrics,ui,testing,docs,demo,test,lint"
 SOURCES = ("coordinator", "spark_coop_source")
-SUFFIXES = (".py", ".lua", ".html", ".js", ".css", ".typed")
-JAVA_AT_LEAST = 17
+SUFFIXES = (".py", ".lua", ".html", ".js", ".css", ".typed", ".properties", ".xml")
 INSIDE = "COOP_ENVIRONMENT"
 WITH_ARCHIVE = "--class-archive"
 _NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON_OPTS")
-
-
-def java() -> tuple[str, str]:
-    """The java that Spark will run, checked, and its words on itself; exits with the remedy if missing or too old."""
-    home = os.environ.get("JAVA_HOME")
-    command = str(Path(home, "bin", "java")) if home else "java"
-    try:
-        text = subprocess.run([command, "-version"], capture_output=True, text=True, check=False).stderr
-    except OSError:
-        text = ""
-    version = re.search(r'version "(\d+)', text)
-    if not version or int(version[1]) < JAVA_AT_LEAST:
-        found = f"{command} is version {version[1]}" if version else f"{command} does not run"
-        sys.exit(
-            f"coop-kafka needs Java {JAVA_AT_LEAST} or 21: {found}.\n"
-            "Install one with your system's packages (Debian: openjdk-17-jre-headless), "
-            "or set JAVA_HOME to an installed one."
-        )
-    return command, text[version.start() :]
 
 
 def _digest(texts: Iterable[bytes]) -> str:
@@ -123,7 +105,7 @@ def _ready() -> bool:
     )
 
 
-def _set_up(java_command: str) -> None:
+def _set_up() -> None:
     if not _stamped("dependencies", _dependencies()) or not _spark_home().is_dir():
         print("Installing Python packages into .venv (some minutes the first time) ...", file=sys.stderr)
         _make_venv()
@@ -138,14 +120,14 @@ def _set_up(java_command: str) -> None:
     for each in JARS:
         if not each.present():
             print(f"Fetching {each.what} into .cache (half a minute) ...", file=sys.stderr)
-            each.fetch(java_command, _spark_home())
+            each.fetch(_spark_home())
 
 
-def _archive_classes(java_version: str) -> None:
+def _archive_classes(java: str) -> None:
     print("Making an archive of Spark's classes in .venv (half a minute) ...", file=sys.stderr)
     if not class_archive.make(CLASSES, variables()):
         print("This Java makes none: each Spark starts with twice the work.", file=sys.stderr)
-    (VENV / "classes").write_text(java_version)
+    (VENV / "classes").write_text(java)
 
 
 def _lock_exclusively(lock: IO[str]) -> None:
@@ -159,20 +141,20 @@ def _lock_exclusively(lock: IO[str]) -> None:
 
 def prepare(*, archive: bool) -> None:
     """Make the missing parts, and hold the shared lock for the life of this process."""
-    java_command, java_version = java()
+    java = java_version()
     CACHE.mkdir(exist_ok=True)
     lock = (CACHE / "lock").open("w")
     fcntl.flock(lock, fcntl.LOCK_SH)
 
     def archived() -> bool:
-        return not archive or _stamped("classes", java_version)
+        return not archive or _stamped("classes", java)
 
     if not (_ready() and archived()):
         _lock_exclusively(lock)
         if not _ready():
-            _set_up(java_command)
+            _set_up()
         if not archived():
-            _archive_classes(java_version)
+            _archive_classes(java)
         fcntl.flock(lock, fcntl.LOCK_SH)
     os.set_inheritable(os.dup(lock.fileno()), True)
 
@@ -200,6 +182,8 @@ def main(command: list[str]) -> None:
     if os.environ.get(INSIDE) != str(ROOT):
         try:
             prepare(archive=archive)
+        except EnvironmentMismatchError as error:
+            sys.exit(str(error))
         except (OSError, RuntimeError) as error:
             sys.exit(f"The environment could not be made: {error}")
         except KeyboardInterrupt:

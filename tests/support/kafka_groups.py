@@ -1,14 +1,13 @@
 """Kafka's own groups, as Kafka's own clients and its own tool see them."""
 
-import os
 import subprocess
 from contextlib import closing
-from pathlib import Path
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from broker_jars import BROKER
+from spark_coop_source.servers.programs import in_java
 
 
 def commit(bootstrap: str, group: str, topic: str, offsets: dict[int, int]) -> None:
@@ -42,9 +41,7 @@ def reset_to_earliest(bootstrap: str, group: str, topic: str) -> None:
 
 
 def _rows(bootstrap: str, group: str, *arguments: str) -> list[list[str]]:
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else "java"
-    command = [java, "-cp", str(BROKER.folder / "*"), "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"]
+    command = [*in_java(BROKER), "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"]
     command += ["--bootstrap-server", bootstrap, "--group", group, *arguments]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True)
     return [line.split() for line in done.stdout.splitlines() if line.startswith(group)]

@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 
 import servers
 from bench.loader import Load, produce
-from broker_jars import CONNECTOR, ROOT, JarSet
+from broker_jars import CONNECTOR, ROOT
+from spark_coop_source.servers.java import JarSet
 from topics import Kafka
 
 SLOTS = 2
@@ -118,7 +119,7 @@ class World:
         """Fetch the jars of a program that only one case needs."""
         if not wanted.present():
             print(f"  fetching {wanted.what} ...", flush=True)
-            wanted.fetch("java", Path(os.environ["SPARK_HOME"]))
+            wanted.fetch(Path(os.environ["SPARK_HOME"]))
 
     def log_bytes(self, topic: str) -> int:
         """Bytes of a topic's log on the broker's disk."""

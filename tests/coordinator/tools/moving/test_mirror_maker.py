@@ -1,7 +1,5 @@
 """A real MirrorMaker 2 copies a topic and the offsets of a group to a second Kafka cluster. Redis stays behind."""
 
-import os
-import shutil
 import string
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,6 +19,7 @@ from coordinator.values.offset_spec import Latest
 from coordinator.values.subscription import TopicPartition
 from group_services import Group, batches, read, records, subscribed
 from group_services import run as read_all
+from spark_coop_source.servers.programs import in_java
 from streams import keyed
 from topics import Kafka
 
@@ -34,7 +33,7 @@ pytestmark = [pytest.mark.timeout(400), pytest.mark.long]
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, Kafka]]:
     """Two brokers of these tests' own, each a cluster; and the jars of MirrorMaker."""
     if not MIRROR_MAKER.present():
-        MIRROR_MAKER.fetch(shutil.which("java") or "java", Path(pyspark.__file__).parent)
+        MIRROR_MAKER.fetch(Path(pyspark.__file__).parent)
     started = [servers.start_broker(tmp_path_factory.mktemp(name)) for name in ("first", "second")]
     yield Kafka(started[0].address), Kafka(started[1].address)
     for server in started:
@@ -47,10 +46,8 @@ def mirror(folder: Path, first: Kafka, second: Kafka, tp: TopicPartition, group:
     template = string.Template((ROOT / "conf" / "mirror-maker.properties").read_text())
     values = {"first": first.bootstrap, "second": second.bootstrap, "topic": tp.topic, "group": group}
     properties.write_text(template.substitute(values))
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else "java"
     settings = [f"-Dcoop.log={log}", f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'}"]
-    program = [java, "-Xmx512m", *settings, "-cp", f"{MIRROR_MAKER.folder}/*"]
+    program = in_java(MIRROR_MAKER, "-Xmx512m", *settings)
     process = processes.start([*program, "org.apache.kafka.connect.mirror.MirrorMaker", properties], log)
     try:
         with closing(Group(second, "redis://none", "none")) as there:
