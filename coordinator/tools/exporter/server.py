@@ -43,13 +43,13 @@ class GroupCollector(Collector):
 
 def families(found: Iterable[Sample]) -> list[Metric]:
     """The samples by metric, in the form of prometheus-client; metrics without a sample too."""
-    made = {
+    by_name = {
         m.name: (CounterMetricFamily if m.kind == "counter" else GaugeMetricFamily)(m.name, m.meaning, labels=m.labels)
         for m in METRICS
     }
     for metric, labels, value in found:
-        made[metric.name].add_metric([*map(label, labels)], float(value))
-    return [*made.values()]
+        by_name[metric.name].add_metric([*map(label, labels)], float(value))
+    return [*by_name.values()]
 
 
 def label(text: str) -> str:

@@ -15,6 +15,7 @@ from coordinator.errors import RedisUnavailableError
 from coordinator.redis.group_state import GroupEvent, GroupState
 from coordinator.tools.cli.tables import lag_text
 from coordinator.tools.cli.top_screen import TopLook, TopScreen
+from coordinator.tools.operations.group_look import GroupLook
 from coordinator.tools.operations.top_view import top_view
 from coordinator.values.subscription import TopicPartition
 from watched_groups import END, FAILING, HOSTS, ORDERS, OWNED, POSITIONS, SLOW, begun, lanes
@@ -44,7 +45,8 @@ EVENTS = (
 
 
 def look(state: GroupState = STATE) -> TopLook:
-    return TopLook(top_view("orders-to-lake", state, (), FAILING), state, FAILING, EVENTS)
+    seen = GroupLook("orders-to-lake", state, FAILING)
+    return TopLook(seen, top_view(seen), EVENTS)
 
 
 def screens(*keys: str, looks: Callable[[], TopLook] = look, size: tuple[int, int] = SIZE) -> list[str]:
