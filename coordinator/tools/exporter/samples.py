@@ -16,7 +16,7 @@ from coordinator.tools.exporter.metrics import Metric
 from coordinator.tools.operations.gaps import gaps
 from coordinator.tools.operations.group_look import GroupLook
 from coordinator.tools.operations.log_ends import LogEnds
-from coordinator.tools.operations.views import GroupView, MemberView, PartitionView, live, runs_s, whole_lag
+from coordinator.tools.operations.views import GroupView, MemberView, PartitionView, live, owned, runs_s, whole_lag
 from coordinator.values.ranges import HASH_MAX
 from coordinator.values.subscription import TopicPartition
 
@@ -139,12 +139,9 @@ def _of_partition(group: str, p: PartitionView, age_of: AgeOf) -> Iterator[Sampl
 
 
 def _owned(group: str, state: GroupState) -> Iterator[Sample]:
-    """The shares of members whose lease runs, at lane epochs in force."""
-    members = live(state)
-    for tp, owners in sorted(state.owners.items()):
-        sizes: dict[str, int] = {}
-        for hashes, epoch, member in owners:
-            if member in members and state.in_force(epoch):
-                sizes[member] = sizes.get(member, 0) + hashes.size
-        for member, size in sizes.items():
-            yield Sample(metrics.OWNED, (group, tp.topic, str(tp.partition), member), size / (HASH_MAX + 1))
+    """The shares of members whose lease runs."""
+    of_members = owned(state)
+    for member in live(state) & of_members.keys():
+        for tp, ranges in of_members[member].items():
+            share = sum(hashes.size for hashes in ranges) / (HASH_MAX + 1)
+            yield Sample(metrics.OWNED, (group, tp.topic, str(tp.partition), member), share)

@@ -134,7 +134,7 @@ class GroupView:
 
 def view(group: str, state: GroupState) -> GroupView:
     """The view of a group."""
-    shown = live(state) | {member for owned in state.owners.values() for _, _, member in owned}
+    shown = live(state) | {member for owners in state.owners.values() for _, _, member in owners}
     shown |= {s.member for handed in state.handed.values() for s in handed}
     members = tuple(_member(member, end, state) for member, end in sorted(state.leases_ms.items()) if member in shown)
     recovering_until = float(state.meta.get("recovering_until") or 0)
@@ -222,15 +222,15 @@ def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
     if state.ordering == "none":  # it has no assignment (rule: hand-out)
         return "Stable"
     at_work = {*working(members)}
-    assigned, owned = _assigned(state), _owned(state)
+    assigned, taken = _assigned(state), owned(state)
     if state.meta.get("protocol") == PINNED:  # the entries and the ranges of other members wait for their spares
-        assigned, owned = ({m: ranges for m, ranges in of.items() if m in at_work} for of in (assigned, owned))
+        assigned, taken = ({m: ranges for m, ranges in of.items() if m in at_work} for of in (assigned, taken))
         waiting = assigned.keys() != at_work
     else:
         waiting = state.assignment.keys() != at_work or _unassigned(state)
     if waiting:
         return "PreparingRebalance"
-    return "Stable" if owned == assigned else "CompletingRebalance"
+    return "Stable" if taken == assigned else "CompletingRebalance"
 
 
 def _unread(state: GroupState, members: tuple[MemberView, ...]) -> Iterator[str]:
@@ -254,7 +254,8 @@ def _assigned(state: GroupState) -> dict[str, Ranges]:
     return {m: of_member for m, of_member in ranges.items() if of_member}
 
 
-def _owned(state: GroupState) -> dict[str, Ranges]:
+def owned(state: GroupState) -> dict[str, Ranges]:
+    """The ranges of each member, at lane epochs in force."""
     found: dict[str, dict[TopicPartition, list[HashRange]]] = {}
     for tp, owners in state.owners.items():
         for hashes, epoch, member in owners:
@@ -266,11 +267,11 @@ def _owned(state: GroupState) -> dict[str, Ranges]:
 def _partition(tp: TopicPartition, state: GroupState) -> PartitionView:
     segments, owners, end = state.segments[tp], state.owners.get(tp, ()), state.ends.get(tp)
     stable = min((position for _, position in segments), default=state.stable.get(tp, 0))
-    owned = HashMap((hashes, (epoch, member)) for hashes, epoch, member in owners)
+    owner_of = HashMap((hashes, (epoch, member)) for hashes, epoch, member in owners)
     lanes = (
         LaneView(str(hashes), position, lag(position, end), *owner)
         for segment, position in segments
-        for hashes, owner in owned.filled(segment, (None, None))
+        for hashes, owner in owner_of.filled(segment, (None, None))
     )
     found = progress(state, tp)
     slices = tuple(_slices(state, state.handed.get(tp, ()), found))

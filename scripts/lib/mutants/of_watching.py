@@ -69,7 +69,13 @@ FAULTS = (
     ),
     Fault(
         "ranges at void lane epochs have an owner in Prometheus",
-        (Edit(_SAMPLES, "            if member in members and", "            if member in members or"),),
+        (
+            Edit(
+                "coordinator/tools/operations/views.py",
+                "            if state.in_force(epoch):",
+                "            if epoch:",
+            ),
+        ),
         _SAMPLED,
     ),
 )
