@@ -19,11 +19,12 @@ import pyarrow as pa
 from coordinator.errors import InvalidOptionError, MissingOptionError, SinkError
 from coordinator.kafka.log import KafkaLog
 from coordinator.redis.client import RedisClient
-from coordinator.tools.audit.audit import AuditRequest, Kafka, positions_of
+from coordinator.tools.audit.audit import AuditRequest, Kafka
 from coordinator.tools.audit.audit import audit as audited
 from coordinator.tools.audit.columns import UNKNOWN, SinkColumns
 from coordinator.tools.audit.report import Audit
 from coordinator.tools.audit.sink_rows import Names, SinkPart, columns_of, numbers_of
+from coordinator.tools.operations.group_look import look_at
 from coordinator.tools.operations.reset_plan import chosen
 from coordinator.values.options import key_of
 from spark_coop_source.key_columns import key_columns
@@ -78,7 +79,7 @@ def audit(
     arguments = {"isolation_level": "read_committed", **kafka_arguments(settings)}
     wanted = AuditRequest(chosen([topic]), from_offset, dead_letters)
     with closing(RedisClient(texts[key_of("redisUrl")])) as client:
-        positions = positions_of(client, texts["group"])
+        positions = look_at(client, texts["group"], batches=0)
     with closing(KafkaLog(arguments, retries=_RETRIES, retry_interval_ms=_RETRY_INTERVAL_MS)) as log:
         read = _FrameSink(sink, _names(columns or {}), (*(columns or {}).values(), *order), tuple(order))
         return audited(positions, "a DataFrame", read, Kafka(arguments, log, key_columns), wanted)

@@ -17,7 +17,7 @@ from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import ANSWER_BYTES_MAX, IN_TIME, open_client, servers_of
 from coordinator.kafka.errors import explained
 from coordinator.values.ranges import OffsetRange
-from coordinator.values.subscription import TopicPartition
+from coordinator.values.subscription import Bounds, TopicPartition
 
 WAIT_S = 30.0
 """Longest wait for the next records, which the log is known to have."""
@@ -34,6 +34,14 @@ _OURS: Mapping[str, object] = {
 
 ConsumerRecord: TypeAlias = Any
 """kafka-python's, which has no types."""
+
+
+def stretches_of(
+    bounds: Mapping[TopicPartition, Bounds], starts: Mapping[TopicPartition, int] | None = None
+) -> dict[TopicPartition, OffsetRange]:
+    """From each start, or the beginning of the log, to its end; without partitions that end before that."""
+    first = {tp: max((starts or {}).get(tp, 0), b.beginning) for tp, b in bounds.items()}
+    return {tp: OffsetRange(start, bounds[tp].end) for tp, start in first.items() if start < bounds[tp].end}
 
 
 def records(kafka: Mapping[str, object], stretches: Mapping[TopicPartition, OffsetRange]) -> Iterator[ConsumerRecord]:

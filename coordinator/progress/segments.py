@@ -81,6 +81,10 @@ class Segment:
             return ()
         return subtract(OffsetRange(max(wanted.start, self.position), wanted.until), self.ics)
 
+    def gaps(self, furthest: int) -> Offsets:
+        """The offsets that are not done between the position and `furthest`."""
+        return self.remaining(OffsetRange(self.position, furthest)) if self.position < furthest else ()
+
     def within(self, hashes: HashRange) -> Self:
         """The same state for other hashes. The caller keeps the tiling."""
         return self if hashes == self.hashes else type(self)(hashes, self.position, self.ics)
@@ -103,6 +107,11 @@ class Progress:
     def stable(self) -> int:
         """The lowest position: all offsets below it are done, for every hash of these segments."""
         return min(s.position for s in self.segments)
+
+    @property
+    def furthest(self) -> int:
+        """Nothing is done from here on; 0 without segments."""
+        return max((s.reach for s in self.segments), default=0)
 
     @property
     def tiles(self) -> bool:

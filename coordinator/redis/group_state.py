@@ -125,3 +125,22 @@ class GroupState:
     ends_ms: Mapping[str, int] = field(default_factory=dict)  # topic -> time of that look, by Redis TIME
     lanes: Mapping[str, tuple[LaneLine, ...]] = field(default_factory=dict)  # as each member reported them
     working: Mapping[str, tuple[Slice, ...]] = field(default_factory=dict)  # that tasks of a member are at
+
+    @property
+    def ordering(self) -> str:
+        """One of `ORDERINGS`."""
+        return self.meta.get("ordering", "key")
+
+    @property
+    def reset_epoch(self) -> int:
+        """0, or the time of the last reset."""
+        return int(self.meta.get("reset_epoch", "0"))
+
+    @property
+    def dead_letter_topics(self) -> list[str]:
+        """The topics to which members write dead letters, sorted."""
+        return sorted({fields[DEAD_LETTERS] for fields in self.members.values() if fields.get(DEAD_LETTERS)})
+
+    def in_force(self, epoch: str) -> bool:
+        """Whether a lane epoch is of the group's nonce; otherwise it is void."""
+        return epoch.partition(".")[0] == self.meta.get("nonce")

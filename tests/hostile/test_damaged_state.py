@@ -16,11 +16,11 @@ from coordinator.redis.group_state import GroupState
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller, Joining
-from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.operations import copies
 from coordinator.tools.operations.gaps import gaps
-from coordinator.tools.operations.key_owner import key_owners, usual_partition
+from coordinator.tools.operations.group_look import look_at
+from coordinator.tools.operations.key_owner import key_owners
 from coordinator.tools.operations.top_view import limited_lanes, top_view
 from coordinator.tools.operations.views import view
 from coordinator.values import verdicts
@@ -231,11 +231,8 @@ def looks(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
 
     yield "describe", lambda: (view(group, state()), limited_lanes(state()))
     yield "gaps", lambda: gaps(state())
-    yield (
-        "owner",
-        lambda: key_owners(state(), "orders", key, usual_partition(state(), "orders", key), None),
-    )
-    yield "top", lambda: top_view(group, state(), last_batches(client, group, 9))
+    yield "owner", lambda: key_owners(state(), "orders", key)
+    yield "top", lambda: top_view(look_at(client, group))
     yield "parked", lambda: (state(), world.store.poison.strikes())
     yield "events", lambda: (state(), last_events(client, group, 9))
     yield "policy", OperatorVerbs.of_group(client, group).policies.policy

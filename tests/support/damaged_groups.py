@@ -13,10 +13,10 @@ from coordinator.member.limits import Limits
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
 from coordinator.redis.verb import Reply
 from coordinator.tools.operations.gaps import gaps
+from coordinator.tools.operations.group_look import look_at
 from coordinator.tools.operations.top_view import top_view
 from coordinator.tools.operations.views import view
 from coordinator.values.ranges import WHOLE
@@ -159,7 +159,7 @@ def looks(case: Case) -> list[str]:
     for show in (
         lambda: view(name, read_group(client, name)),
         lambda: gaps(read_group(client, name)),
-        lambda: top_view(name, read_group(client, name), last_batches(client, name, 9)),
+        lambda: top_view(look_at(client, name)),
     ):
         try:
             show()

@@ -12,21 +12,17 @@ from typing import Protocol
 import numpy as np
 
 from coordinator.errors import DataLossError
-from coordinator.plan.poison import Strike
-from coordinator.progress.failing import FailingRecord
+from coordinator.kafka.whole_log import records, stretches_of
 from coordinator.progress.segments import Progress
-from coordinator.redis.client import RedisClient
-from coordinator.redis.group_state import DEAD_LETTERS, GroupState
-from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.snapshot import read_group
 from coordinator.tools.audit.columns import NO_ROWS, KeyColumns, NumberColumn, SinkColumns, joined
 from coordinator.tools.audit.comparison import DeadLetterOffsets, Expectation, compare
-from coordinator.tools.audit.dead_letters import dead_letters
 from coordinator.tools.audit.report import Audit, PartitionAudit
 from coordinator.tools.operations.gaps import progress
+from coordinator.tools.operations.group_look import GroupLook
 from coordinator.tools.operations.reset_plan import ChosenPartitions, partitions_of, recreated
+from coordinator.values.dead_letter import DeadLetter
 from coordinator.values.log import Log
-from coordinator.values.ranges import HashRange, OffsetRange
+from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import Bounds, TopicPartition, Topics
 
 FILTERED = "The group has a record filter. The audit does not know it: a record that it drops is shown as lost."
@@ -47,22 +43,6 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPositions:
-    """What Redis knows of a group, read before the sink."""
-
-    group: str
-    state: GroupState
-    failing: tuple[FailingRecord, ...] = ()
-    strikes: tuple[Strike, ...] = ()
-
-
-def positions_of(client: RedisClient, group: str) -> KnownPositions:
-    """The positions of a group now. Raises `UnknownGroupError`, `StateFormatError` and `StoreError`s."""
-    state, poison = read_group(client, group), OperatorVerbs.of_group(client, group).poison
-    return KnownPositions(group, state, tuple(poison.failing()), tuple(poison.strikes()))
-
-
-@dataclass(frozen=True, slots=True)
 class Kafka:
     """Kafka as an audit reads it."""
 
@@ -80,8 +60,8 @@ class AuditRequest:
     dead: str | None = None  # the dead-letter topic; None: the one that members name
 
 
-def audit(positions: KnownPositions, named: str, sink: Sink, kafka: Kafka, wanted: AuditRequest) -> Audit:
-    """The audit of a sink, which `named` describes.
+def audit(positions: GroupLook, named: str, sink: Sink, kafka: Kafka, wanted: AuditRequest) -> Audit:
+    """The audit of a sink, which `named` describes; `positions` were read before the sink.
 
     Raises `LogError`s, also `UnknownTopicError` for partitions without positions, and `SinkError`.
     """
@@ -95,7 +75,8 @@ def audit(positions: KnownPositions, named: str, sink: Sink, kafka: Kafka, wante
                 "audit the group after its members have read the new topic",
             )
     rows = {name: sink.columns(name) for name in wanted.topics}
-    dead = wanted.dead or _named_by_members(state)
+    named_topics = state.dead_letter_topics
+    dead = wanted.dead or (named_topics[0] if len(named_topics) == 1 else None)
     auditor = _Auditor(positions, kafka, wanted.start, _letters(kafka, positions.group, dead))
     bounds = kafka.log.bounds(partitions)
     found = tuple(auditor.partition(tp, bounds[tp], rows[tp.topic].get(tp.partition, NO_ROWS)) for tp in partitions)
@@ -108,7 +89,7 @@ def audit(positions: KnownPositions, named: str, sink: Sink, kafka: Kafka, wante
 
 @dataclass(frozen=True, slots=True)
 class _Auditor:
-    positions: KnownPositions
+    positions: GroupLook
     kafka: Kafka
     start: int
     letters: DeadLetterOffsets
@@ -116,28 +97,35 @@ class _Auditor:
     def partition(self, tp: TopicPartition, bounds: Bounds, sink: SinkColumns) -> PartitionAudit:
         """The audit of one partition. Beyond the last stable offset of Kafka nothing is looked at."""
         of = progress(self.positions.state, tp)
-        until = max(self.start, min(max(s.reach for s in of.segments), bounds.end))
+        until = max(self.start, min(of.furthest, bounds.end))
         first = max(self.start, bounds.beginning)
         read = self.kafka.key_columns(self.kafka.arguments, tp, OffsetRange(first, until)) if first < until else ()
         return compare(self._expected(tp, until, of), joined(list(read)), sink, self.letters)
 
     def _expected(self, tp: TopicPartition, until: int, of: Progress) -> Expectation:
         failing = [r for r in self.positions.failing if r.tp == tp]
-        parked = [HashRange(r.key_hash, r.key_hash) for r in failing if r.parked]
+        parked = [r.hashes for r in failing if r.parked]
         parked += [s.hashes for s in self.positions.strikes if s.tp == tp and s.parked]
-        deferred = [HashRange(r.key_hash, r.key_hash) for r in failing if not r.parked]
-        ordered = self.positions.state.meta.get("ordering", "key") != "none"
+        deferred = [r.hashes for r in failing if not r.parked]
+        ordered = self.positions.state.ordering != "none"
         return Expectation(tp, self.start, until, of, tuple(parked), tuple(deferred), ordered)
-
-
-def _named_by_members(state: GroupState) -> str | None:
-    found = {fields[DEAD_LETTERS] for fields in state.members.values() if fields.get(DEAD_LETTERS)}
-    return found.pop() if len(found) == 1 else None
 
 
 def _letters(kafka: Kafka, group: str, topic: str | None) -> DeadLetterOffsets:
     @cache
     def found() -> Mapping[TopicPartition, NumberColumn]:
-        return dead_letters(kafka.arguments, kafka.log, group, topic) if topic else {}
+        return _dead_letters(kafka, group, topic) if topic else {}
 
     return lambda tp: found().get(tp, np.zeros(0, np.int64))
+
+
+def _dead_letters(kafka: Kafka, group: str, topic: str) -> Mapping[TopicPartition, NumberColumn]:
+    """The offsets of the dead letters of a group, by partition of their source. Reads the whole dead-letter topic."""
+    partitions = kafka.log.topics(Topics((topic,)))[topic].partitions
+    bounds = kafka.log.bounds(TopicPartition(topic, number) for number in partitions)
+    found: dict[TopicPartition, list[int]] = {}
+    for record in records(kafka.arguments, stretches_of(bounds)):
+        letter = DeadLetter.parse(record.key, record.value, record.headers)
+        if letter and letter.group == group:
+            found.setdefault(letter.record.tp, []).append(letter.record.offset)
+    return {tp: np.array(offsets, np.int64) for tp, offsets in found.items()}

@@ -12,7 +12,8 @@ from coordinator.tools.cli.command_options import AsJson, Group, Redis, connecte
 from coordinator.tools.cli.kafka_arguments import RETRIES, RETRY_INTERVAL_MS, Bootstrap, CommandConfig, kafka_arguments
 from coordinator.tools.cli.printing import print_lines
 from coordinator.tools.cli.progress_bar import waiting
-from coordinator.tools.cli.tables import print_rows, print_table
+from coordinator.tools.cli.table_rows import print_rows, print_table
+from coordinator.tools.operations.group_look import look_at
 from coordinator.tools.operations.reset_plan import chosen
 
 FAULTY = 3
@@ -61,7 +62,7 @@ def audit(  # noqa: PLR0913, PLR0917 - an option each
     Exit code 3: there are faults.
     """
     from coordinator.kafka.log import KafkaLog  # noqa: PLC0415
-    from coordinator.tools.audit.audit import AuditRequest, Kafka, positions_of  # noqa: PLC0415 - others need no Kafka
+    from coordinator.tools.audit.audit import AuditRequest, Kafka  # noqa: PLC0415 - others need no Kafka
     from coordinator.tools.audit.audit import audit as audited  # noqa: PLC0415
     from coordinator.tools.audit.parquet_sink import ParquetSink, shown  # noqa: PLC0415
 
@@ -69,7 +70,7 @@ def audit(  # noqa: PLR0913, PLR0917 - an option each
     arguments = {"isolation_level": "read_committed", **kafka_arguments(context, bootstrap_server, command_config)}
     read = ParquetSink(sink, _columns(column or ()))
     with connected(redis) as client:
-        positions = positions_of(client, group)
+        positions = look_at(client, group, batches=0)
     with (
         waiting("audit", as_json=as_json),
         closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log,

@@ -6,7 +6,7 @@ import typer
 
 from coordinator.errors import GroupError, StoreError
 from coordinator.redis.snapshot import read_group, refusal
-from coordinator.tools.cli import documents, wording
+from coordinator.tools.cli import wording
 from coordinator.tools.cli.command_options import AsJson, Group, Redis, connected, print_json
 from coordinator.tools.cli.printing import counted, print_lines, seconds
 from coordinator.tools.cli.progress_bar import waiting
@@ -41,7 +41,7 @@ def check(
     except (StoreError, GroupError) as error:
         found = unreadable(group, wording.line(error, ()))
     if as_json:
-        print_json(documents.of_health(found))
+        print_json(found)
     else:
         print_lines(_line(found))
     raise typer.Exit(EXIT_CODES[found.status])

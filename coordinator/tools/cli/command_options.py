@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -53,8 +54,8 @@ def connected(redis: str) -> Iterator[RedisClient]:
 
 
 def print_json(value: object) -> None:
-    """One JSON document on stdout."""
-    printing.print_lines(*json.dumps(value, indent=2).splitlines())
+    """One JSON document on stdout; a view is an object with its fields."""
+    printing.print_lines(*json.dumps(value, indent=2, default=asdict).splitlines())
 
 
 def print_next_step(executed: bool) -> None:

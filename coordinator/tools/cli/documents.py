@@ -1,4 +1,4 @@
-"""The JSON documents of `--json`: one object for each command, with the words of the tables. Pure.
+"""The JSON documents of `--json` that are more than a view or a list of views, with the words of the tables. Pure.
 
 Times end with their unit: `at_ms`, `lag_s`. Hashes, ranges of offsets and lane epochs are text, as in tables.
 docs/json.md lists each field. Add fields freely; a field never changes its name, its type or its unit.
@@ -9,27 +9,16 @@ from dataclasses import asdict
 
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord, deferred_and_parked
-from coordinator.redis.group_state import GroupEvent
 from coordinator.tools.audit.report import Audit
-from coordinator.tools.moving.exporting import Exported
 from coordinator.tools.moving.importing import Import
 from coordinator.tools.operations.copies import GroupCopy
-from coordinator.tools.operations.gaps import PartitionGaps
-from coordinator.tools.operations.group_health import Health
-from coordinator.tools.operations.group_list import GroupLine
-from coordinator.tools.operations.key_owner import KeyOwner
 from coordinator.tools.operations.operations import Executed, Remains, Reset
 from coordinator.tools.operations.redrive_view import RedriveView
-from coordinator.tools.operations.top_view import LaneAtWork, TopView
+from coordinator.tools.operations.top_view import LaneAtWork
 from coordinator.tools.operations.views import GroupView
 from coordinator.tools.operations.waiting_views import FailingCounts, FailingKey, StrikeView
 
 Document = dict[str, object]
-
-
-def of_lines(lines: Iterable[GroupLine]) -> Document:
-    """`list`."""
-    return {"groups": [asdict(line) for line in lines]}
 
 
 def of_group(seen: GroupView, limited: Iterable[LaneAtWork], failing: Sequence[FailingRecord]) -> Document:
@@ -37,38 +26,13 @@ def of_group(seen: GroupView, limited: Iterable[LaneAtWork], failing: Sequence[F
     members = [asdict(m) | {"fields": typed(m.fields)} for m in seen.members]
     waiting = asdict(FailingCounts(*deferred_and_parked(failing)))
     changed = {"policy": typed(seen.policy), "members": members}
-    return asdict(seen) | changed | waiting | {"limited": [*map(asdict, limited)]}
+    return asdict(seen) | changed | waiting | {"limited": [*limited]}
 
 
 def of_sets(groups: Iterable[Document]) -> Document:
     """`describe`: the group, and its replica sets if it has any."""
     first, *others = groups
     return first | ({"replica_sets": others} if others else {})
-
-
-def of_gaps(partitions: Iterable[PartitionGaps]) -> Document:
-    """`gaps`."""
-    return {"partitions": [asdict(p) for p in partitions]}
-
-
-def of_owners(owners: Iterable[KeyOwner]) -> Document:
-    """`owner`."""
-    return {"owners": [asdict(o) for o in owners]}
-
-
-def of_event(event: GroupEvent) -> Document:
-    """One event of `events`, which prints one object on each line."""
-    return asdict(event) | {"at_ms": event.at_ms}
-
-
-def of_activity(seen: TopView) -> Document:
-    """`top`."""
-    return asdict(seen)
-
-
-def of_health(found: Health) -> Document:
-    """`check`."""
-    return asdict(found)
 
 
 def of_audit(found: Audit) -> Document:
@@ -78,10 +42,7 @@ def of_audit(found: Audit) -> Document:
 
 def of_stuck(strikes: Iterable[Strike], records: Iterable[FailingRecord]) -> Document:
     """`stuck`; and `release`: what it released."""
-    return {
-        "strikes": [asdict(StrikeView.of(s)) for s in strikes],
-        "keys": [asdict(FailingKey.of(r)) for r in records],
-    }
+    return {"strikes": [*map(StrikeView.of, strikes)], "keys": [*map(FailingKey.of, records)]}
 
 
 def of_policy(fields: Mapping[str, str], *, executed: bool) -> Document:
@@ -117,11 +78,6 @@ def of_import(planned: Import, *, executed: bool) -> Document:
         for p in planned.places
     ]
     return {"executed": executed, "partitions": places, "without": [*map(str, planned.without)]}
-
-
-def of_export(found: Iterable[Exported], *, executed: bool) -> Document:
-    """`export`."""
-    return {"executed": executed, "partitions": [*map(asdict, found)]}
 
 
 def of_redrive(seen: RedriveView, dead: str, topic: str, *, parked: int, executed: bool) -> Document:

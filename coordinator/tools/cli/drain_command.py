@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from coordinator.errors import UnknownGroupError
-from coordinator.redis.group_state import WORKING
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replica_sets import siblings
 from coordinator.redis.snapshot import list_groups, read_group
@@ -15,7 +14,7 @@ from coordinator.tools.cli.command_options import AsJson, Execute, Group, Redis,
 from coordinator.tools.cli.printing import complain, counted, print_lines
 from coordinator.tools.cli.progress_bar import waiting
 from coordinator.tools.operations.draining import chosen, drain, handed_over, owned
-from coordinator.tools.operations.views import view
+from coordinator.tools.operations.views import view, working
 
 
 def drain_members(
@@ -46,8 +45,7 @@ def drain_members(
         for name in (group, *siblings(group, list_groups(client))):
             members = chosen(state := read_group(client, name), member, host)
             if members:
-                working = [m.member for m in view(name, state).members if m.state == WORKING]
-                ranges += owned(name, state, members, working)
+                ranges += owned(name, state, members, working(view(name, state).members))
             if members and execute:
                 drain(OperatorVerbs.of_group(client, name), members)
                 done &= handed_over(client, name, members, timeout)

@@ -6,7 +6,7 @@ import typer
 
 from coordinator.tools.cli.command_options import Redis, connected
 from coordinator.tools.cli.kafka_arguments import Bootstrap, CommandConfig
-from coordinator.tools.cli.listening import checked, ends_of_kafka, missing, place, stopping, url
+from coordinator.tools.cli.listening import checked, ends_of_kafka, listening, missing, place, stopping, url
 from coordinator.tools.cli.printing import complain, print_lines
 
 
@@ -38,7 +38,7 @@ def exporter(
         stopping() as until_stopped,
         connected(redis) as client,
         ends_of_kafka(context, bootstrap_server, command_config) as ends,
-        serving(host, port, Watcher(client, ends, complain)) as used,
+        listening(serving(host, port, Watcher(client, ends, complain)), host, port) as used,
     ):
         print_lines(f"Metrics at {url(host, used)}metrics")
         until_stopped()

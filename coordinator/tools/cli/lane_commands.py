@@ -4,33 +4,35 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from coordinator.errors import StateFormatError, UnknownStrikeError
 from coordinator.plan.poison import chosen
-from coordinator.progress.failing import FailingRecord, released
+from coordinator.progress.failing import released
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import last_events
 from coordinator.redis.group_state import GroupState
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.cli import documents
 from coordinator.tools.cli.command_options import AsJson, Group, Redis, connected, print_json
 from coordinator.tools.cli.kafka_arguments import CommandConfig, EndsOf, current_ends
 from coordinator.tools.cli.printing import print_lines
 from coordinator.tools.cli.progress_bar import waiting
-from coordinator.tools.cli.tables import activity, print_stuck, stdout
+from coordinator.tools.cli.table_rows import stdout
+from coordinator.tools.cli.tables import activity, print_stuck
+from coordinator.tools.operations.group_look import GroupLook, look_at
 from coordinator.tools.operations.refusals import refused
 from coordinator.tools.operations.reset_plan import one_partition
-from coordinator.tools.operations.top_view import TopView, top_view
+from coordinator.tools.operations.top_view import top_view
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
 
-BATCHES, EVENTS = 100, 50
-"""Batches that `top` reads, more than members complete in 2 s; and events."""
+EVENTS = 50
+"""The last events that `top` reads."""
 
 
 def _a_number(value: float) -> float:
@@ -72,9 +74,9 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
             _show(client, group, current, every)
             return
         with waiting("top", as_json=as_json):
-            seen, *_ = _look(client, group, current)
+            seen = top_view(_look(client, group, current))
         if as_json:
-            print_json(documents.of_activity(seen))
+            print_json(seen)
         else:
             stdout().print(activity(seen, lanes, asked=asked))
 
@@ -163,16 +165,14 @@ def _show(client: RedisClient, group: str, current: Callable[[GroupState], Group
     from coordinator.tools.cli.top_screen import TopLook, TopScreen  # noqa: PLC0415 - the other verbs need no screen
 
     def look() -> TopLook:
-        return TopLook(*_look(client, group, current), tuple(last_events(client, group, EVENTS)))
+        seen = _look(client, group, current)
+        return TopLook(seen, top_view(seen), tuple(last_events(client, group, EVENTS)))
 
     with waiting("top", as_json=False):
         screen = TopScreen(look, every_s)
     screen.run()
 
 
-def _look(
-    client: RedisClient, group: str, current: Callable[[GroupState], GroupState]
-) -> tuple[TopView, GroupState, tuple[FailingRecord, ...]]:
-    failing = OperatorVerbs.of_group(client, group).poison.failing()
-    state = current(read_group(client, group))
-    return top_view(group, state, last_batches(client, group, BATCHES), failing), state, failing
+def _look(client: RedisClient, group: str, current: Callable[[GroupState], GroupState]) -> GroupLook:
+    look = look_at(client, group)
+    return replace(look, state=current(look.state))

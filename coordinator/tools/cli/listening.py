@@ -3,13 +3,13 @@
 import re
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 
 import typer
 
-from coordinator.errors import EnvironmentMismatchError
+from coordinator.errors import EnvironmentMismatchError, InvalidOptionError
 from coordinator.tools.cli.kafka_arguments import kafka_arguments
 from coordinator.tools.operations.log_ends import PATIENCE_S, EndsOfKafka
 
@@ -50,6 +50,20 @@ def stopping() -> Iterator[Callable[[], int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def listening(serving: AbstractContextManager[int], host: str, port: int) -> Iterator[int]:
+    """A server until the end of the block. Raises `InvalidOptionError` if it cannot listen there."""
+    with ExitStack() as stack:
+        try:
+            used = stack.enter_context(serving)
+        except OSError as error:
+            raise InvalidOptionError(
+                f"--listen {host}:{port} cannot be used ({error.strerror or error})",
+                "pass an address of this host, and a port that no other program uses",
+            ) from None
+        yield used
 
 
 @contextmanager

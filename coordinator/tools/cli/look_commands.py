@@ -1,13 +1,15 @@
-"""The verbs of `coop-kafka` that only read: list, describe, gaps, owner, events."""
+"""The verbs of `coop-kafka` that only read: list, describe, gaps, owner, events, picture."""
 
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from coordinator.errors import StoreError, UnknownGroupError
+from coordinator.progress.failing import FailingRecord
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import follow as follow_events
 from coordinator.redis.events import last_events
@@ -18,23 +20,26 @@ from coordinator.redis.snapshot import list_groups, of_one_group, read_group
 from coordinator.tools.cli import documents
 from coordinator.tools.cli.command_options import AsJson, Group, Redis, connected, key_bytes, print_json
 from coordinator.tools.cli.kafka_arguments import CommandConfig, EndsOf, current_ends
-from coordinator.tools.cli.printing import complain, moment, print_lines
+from coordinator.tools.cli.printing import complain, counted, moment, print_lines, printable
 from coordinator.tools.cli.progress_bar import waiting
+from coordinator.tools.cli.table_rows import print_rows, stdout
 from coordinator.tools.cli.tables import (
     print_age,
     print_failing_count,
     print_gaps,
     print_group,
-    print_groups,
     print_limited,
     print_owners,
-    stdout,
 )
 from coordinator.tools.operations.gaps import gaps as gaps_of
 from coordinator.tools.operations.group_list import UNREADABLE, GroupLine, group_line
-from coordinator.tools.operations.key_owner import key_owners, usual_partition
+from coordinator.tools.operations.group_look import GroupLook
+from coordinator.tools.operations.key_owner import key_owners
+from coordinator.tools.operations.picture import PictureTexts, draw
+from coordinator.tools.operations.plane import Plane, chosen, plane
 from coordinator.tools.operations.top_view import limited_lanes
-from coordinator.tools.operations.views import oldest_end_s, view
+from coordinator.tools.operations.views import oldest_end_s
+from coordinator.tools.operations.waiting_views import EventView
 
 MOST_ASKED = 1_000_000
 """The limit of `--last`: more events than a group keeps, and a number that Redis accepts."""
@@ -58,9 +63,11 @@ def list_of_groups(
     ):
         lines = [line for name in list_groups(client) if (line := _line_of(client, name, current))]
     if as_json:
-        print_json(documents.of_lines(lines))
+        print_json({"groups": lines})
+    elif not lines:
+        print_lines("No groups.")
     else:
-        print_groups(lines)
+        print_rows(GroupLine, lines)
 
 
 def _line_of(client: RedisClient, group: str, current: Callable[[GroupState], GroupState]) -> GroupLine | None:
@@ -94,18 +101,21 @@ def describe(
         connected(redis) as client,
         current_ends(context, bootstrap_server, command_config) as current,
     ):
-        sets = siblings(group, list_groups(client))
-        states = {name: current(read_group(client, name)) for name in (group, *sets)}
-        failing = {name: OperatorVerbs.of_group(client, name).poison.failing() for name in states}
+        names = group, *siblings(group, list_groups(client))
+        looks = [GroupLook(name, current(read_group(client, name)), _failing(client, name)) for name in names]
     if as_json:
-        found = (documents.of_group(view(n, state), limited_lanes(state), failing[n]) for n, state in states.items())
+        found = (documents.of_group(look.view, limited_lanes(look.state), look.failing) for look in looks)
         print_json(documents.of_sets(found))
         return
-    for name, state in states.items():
-        print_group(seen := view(name, state), stdout())
-        print_failing_count(failing[name])
-        print_age(oldest_end_s(seen.partitions), asked=bootstrap_server is not None)
-        print_limited(limited_lanes(state))
+    for look in looks:
+        print_group(look.view, stdout())
+        print_failing_count(look.failing)
+        print_age(oldest_end_s(look.view.partitions), asked=bootstrap_server is not None)
+        print_limited(limited_lanes(look.state))
+
+
+def _failing(client: RedisClient, group: str) -> tuple[FailingRecord, ...]:
+    return OperatorVerbs.of_group(client, group).poison.failing()
 
 
 def gaps(
@@ -127,7 +137,7 @@ def gaps(
     ):
         found = gaps_of(current(read_group(client, group)))
     if as_json:
-        print_json(documents.of_gaps(found))
+        print_json({"partitions": found})
     else:
         print_gaps(found)
         print_age(oldest_end_s(found), asked=bootstrap_server is not None)
@@ -149,9 +159,9 @@ def owner(
     data = key_bytes(key, as_hex)
     with waiting("owner", as_json=as_json), connected(redis) as client:
         state = read_group(client, group)
-    found = key_owners(state, topic, data, usual_partition(state, topic, data), partition)
+    found = key_owners(state, topic, data, partition)
     if as_json:
-        print_json(documents.of_owners(found))
+        print_json({"owners": found})
     else:
         print_owners(found)
 
@@ -179,5 +189,30 @@ def events(
 def _line(e: GroupEvent, as_json: bool) -> str:
     """An event: when, what, who, why, and the key ranges that changed hands."""
     if as_json:
-        return json.dumps(documents.of_event(e))
+        return json.dumps(asdict(EventView.of(e)))
     return f"{moment(e.at_ms)} {e.kind:9} {e.member or '-':10} {': '.join(filter(None, (e.why, e.ranges)))}"
+
+
+def picture(
+    group: Group,
+    redis: Redis,
+    topic: Annotated[str | None, typer.Option(metavar="T", help="Only partitions of this topic.")] = None,
+    partition: Annotated[int | None, typer.Option(metavar="N", help="Only partitions with this number.")] = None,
+) -> None:
+    """Print one partition as SVG: `coop-kafka picture GROUP > partition.svg`.
+
+    Key hash upwards, offset to the right: lanes by owner, gaps, failing keys, the stable offset and the log end. Of
+    several partitions, it draws the one with the largest lag.
+    """
+    with connected(redis) as client:
+        state, failing = read_group(client, group), _failing(client, group)
+    seen = plane(state, chosen(state, topic, partition), failing)
+    print_lines(*draw(seen, _words(group, seen, state.now_ms)).splitlines())
+
+
+def _words(group: str, seen: Plane, now_ms: int) -> PictureTexts:
+    counts = [counted(len(seen.lanes), "lane"), counted(len(seen.members), "owner")]
+    if seen.failing:
+        counts.append(counted(len(seen.failing), "failing key"))
+    subtitle = f"{moment(now_ms, 'seconds')}: lag {seen.lag:,}, {', '.join(counts)}."
+    return PictureTexts(printable(f"{seen.tp} of group {group}"), subtitle, "furthest behind")

@@ -10,8 +10,10 @@ from coordinator.tools.cli.command_options import AsJson, Execute, Group, Redis,
 from coordinator.tools.cli.kafka_arguments import Bootstrap, CommandConfig, kafka_arguments, kafka_log
 from coordinator.tools.cli.printing import counted, print_lines
 from coordinator.tools.cli.progress_bar import waiting
-from coordinator.tools.cli.tables import print_exported, print_places
+from coordinator.tools.cli.table_rows import print_rows
+from coordinator.tools.cli.tables import print_places
 from coordinator.tools.moving import exporting, sources
+from coordinator.tools.moving.exporting import Exported
 from coordinator.tools.moving.importing import Importer
 
 
@@ -86,7 +88,7 @@ def export(
     with bar, kafka_log(context, bootstrap_server, command_config) as log, connected(redis) as client:
         found = exporting.export(client, log, group, to) if execute else exporting.planned(client, group, to)
     if as_json:
-        print_json(documents.of_export(found, executed=execute))
+        print_json({"executed": execute, "partitions": found})
         return
-    print_exported(found)
+    print_rows(Exported, found)
     print_next_step(execute)

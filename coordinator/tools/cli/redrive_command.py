@@ -1,13 +1,12 @@
 """The verb `coop-kafka redrive`: sends dead letters back to the topic that they came from."""
 
 import time
-from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coordinator.errors import MissingOptionError, StoreError
-from coordinator.redis.group_state import DEAD_LETTERS, GroupState
+from coordinator.redis.group_state import GroupState
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.cli import documents
@@ -21,11 +20,12 @@ from coordinator.tools.cli.command_options import (
     print_json,
     print_next_step,
 )
-from coordinator.tools.cli.kafka_arguments import RETRIES, RETRY_INTERVAL_MS, Bootstrap, CommandConfig, kafka_arguments
+from coordinator.tools.cli.kafka_arguments import Bootstrap, CommandConfig, kafka_arguments, kafka_log
 from coordinator.tools.cli.printing import complain, counted, print_lines
 from coordinator.tools.cli.progress_bar import waiting
-from coordinator.tools.cli.tables import MOST_LIMITED, print_late_keys
-from coordinator.tools.operations.redrive_view import RedriveView, redrive_view
+from coordinator.tools.cli.table_rows import print_rows
+from coordinator.tools.cli.tables import MOST_LIMITED, only_first
+from coordinator.tools.operations.redrive_view import LateKey, RedriveView, redrive_view
 
 if TYPE_CHECKING:
     from coordinator.tools.operations.redrive import Tell
@@ -62,8 +62,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - an option each
     Without --execute, the command reads TOPIC and reports the keys that this concerns.
     Run again, it goes on behind the records that it has redriven.
     """
-    from coordinator.kafka.log import KafkaLog  # noqa: PLC0415 - the other verbs need no Kafka client
-    from coordinator.tools.operations.redrive import Redrive, RedriveRequest  # noqa: PLC0415
+    from coordinator.tools.operations.redrive import Redrive, RedriveRequest  # noqa: PLC0415 - others need no Kafka
 
     data = None if key is None else key_bytes(key, as_hex)
     arguments = kafka_arguments(context, bootstrap_server, command_config)
@@ -74,7 +73,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - an option each
     wanted = RedriveRequest(group, topic, dead or _dead_letter_topic(group, state), data)
     with (
         waiting("redrive", as_json=as_json) as bar,
-        closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log,
+        kafka_log(context, bootstrap_server, command_config) as log,
     ):
         redriving = Redrive(arguments, log, wanted, bar or _lines())
         if execute:
@@ -105,7 +104,7 @@ def _record(redis: str, group: str, what: str) -> None:
 
 
 def _dead_letter_topic(group: str, state: GroupState) -> str:
-    found = sorted({fields[DEAD_LETTERS] for fields in state.members.values() if fields.get(DEAD_LETTERS)})
+    found = state.dead_letter_topics
     if len(found) != 1:
         which = f"several dead-letter topics, {', '.join(found)}" if found else "no dead-letter topic"
         raise MissingOptionError(f"the members of group {group!r} name {which}", "pass one by --from")
@@ -132,11 +131,10 @@ def _print(seen: RedriveView, dead: str, topic: str, executed: bool) -> None:
         others = counted(seen.others, "dead letter")
         print_lines(f"Left out: {others} of other groups or topics, {counted(seen.strange, 'record')} that is none.")
     if seen.late_keys:
-        more = f", the first {MOST_LIMITED}" if len(seen.late_keys) > MOST_LIMITED else ""
         print_lines(
             f"{counted(seen.out_of_order, 'record')} of {counted(len(seen.late_keys), 'key')} would come out of order: "
-            f"later records of the key are in the topic already{more}:"
+            f"later records of the key are in the topic already{only_first(seen.late_keys)}:"
         )
-        print_late_keys(seen.late_keys)
+        print_rows(LateKey, seen.late_keys[:MOST_LIMITED])
     elif seen.late_keys is not None and seen.records:
         print_lines("Every key would stay in order: the topic has no later record of them.")

@@ -1,53 +1,42 @@
-"""Views as tables for people; decides widths and words, no numbers."""
+"""Views as tables for people; decides words, no numbers."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console, Group
 from rich.table import Table
-from rich.text import Text
 
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord, deferred_and_parked
 from coordinator.redis.group_state import PINNED
 from coordinator.redis.lane_lines import CostKind, behind_s
-from coordinator.tools.cli.printing import counted, moment, print_lines, printable, seconds
-from coordinator.tools.fields import Inclusive, columns_of
-from coordinator.tools.moving.exporting import Exported
+from coordinator.tools.cli.printing import counted, moment, print_lines, seconds
+from coordinator.tools.cli.table_rows import (
+    in_two_lines,
+    line_of,
+    print_rows,
+    print_table,
+    ranges,
+    rows_of,
+    stdout,
+    table,
+    whole,
+)
 from coordinator.tools.moving.importing import Place
 from coordinator.tools.operations.gaps import Gap, PartitionGaps
-from coordinator.tools.operations.group_list import GroupLine
 from coordinator.tools.operations.key_owner import KeyOwner
-from coordinator.tools.operations.redrive_view import LateKey
 from coordinator.tools.operations.reset_plan import PartitionReset
 from coordinator.tools.operations.top_view import LaneAtWork, MemberActivity, TopView
 from coordinator.tools.operations.views import GroupView, GrowthView, PartitionView
 from coordinator.tools.operations.waiting_views import FailingKey, StrikeView
 
-T = TypeVar("T")
-
-PIPED_WIDTH = 200
-"""Columns where there is no terminal: every row stays one line, for `grep` and `awk`."""
-
 WIDE = 120
 """From this width on a hash range stands in one line."""
-
-MOST_RANGES = 1_000
-"""Offset ranges that a cell shows: to draw them takes longer than to find them."""
 
 MOST_LIMITED = 20
 """Lanes that `describe` shows, ranges that no member reads, and keys that `redrive` shows."""
 
-_LEAST = {"HASHES": 17, "MEMBER": 10}  # a range breaks only behind `lo-`, and a member's id never
-_TEXTS = {"MEMBER", "HOST", "APPLICATION", "LABELS", "STATE", "TOPIC", "HASHES", "MISSING", "KEY HASH", "DONE ABOVE"}
-_TEXTS |= {"GROUP", "AT", "SLOWEST LANE", "WHY", "OFFSETS", "FAULT", "BATCH"}
+_MEMBER_FIELDS = "host", "driver_pid", "pid", "capacity", "application"
 _NO_GAP = Gap("", 0, ())
-
-
-def stdout() -> Console:
-    """Where tables go: as wide as the terminal, or wide enough for a pipe."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PIPED_WIDTH)
 
 
 def print_group(group: GroupView, console: Console) -> None:
@@ -62,16 +51,11 @@ def print_group(group: GroupView, console: Console) -> None:
 def print_gaps(partitions: Sequence[PartitionGaps]) -> None:
     """A row for each gap, and one for a partition without any."""
     rows = (
-        (p.topic, p.partition, p.stable, p.end, gap.hashes, _ranges(gap.missing) or "nothing")
+        (p.topic, p.partition, p.stable, p.end, gap.hashes, ranges(gap.missing) or "nothing")
         for p in partitions
         for gap in p.gaps or (_NO_GAP,)
     )
-    stdout().print(_table("TOPIC, PARTITION, STABLE, END, HASHES, MISSING", rows))
-
-
-def print_groups(lines: Sequence[GroupLine]) -> None:
-    """A row for each group."""
-    stdout().print(_rows_of(GroupLine, lines) if lines else "No groups.")
+    print_table("TOPIC, PARTITION, STABLE, END, HASHES, MISSING", rows)
 
 
 def print_age(age_s: float | None, *, asked: bool) -> None:
@@ -86,23 +70,26 @@ def _age(age_s: float) -> str:
 
 def print_owners(owners: Sequence[KeyOwner]) -> None:
     """A row for each partition that the key may be in."""
-    columns = "TOPIC, PARTITION, KEY HASH, HASHES, POSITION, DONE ABOVE, MEMBER, HOST"
-    rows = ((o.topic, _starred(o.partition, o.usual), o.key_hash, o.hashes, o.position, *_of_owner(o)) for o in owners)
-    stdout().print(_table(columns, rows))
+    print_rows(
+        KeyOwner,
+        owners,
+        partition=lambda owner: _starred(owner.partition, owner.usual),
+        member=lambda owner: owner.member or "nobody",
+    )
     if any(o.usual for o in owners):
         print_lines("* the partition that Kafka's default partitioner chooses for this key")
-
-
-def _of_owner(o: KeyOwner) -> Sequence[str]:
-    return _ranges(o.done_above) or "-", o.member or "nobody", o.host or "-"
 
 
 def print_moves(moves: Sequence[PartitionReset], *, done: bool) -> None:
     """A row for each partition that a reset would move, or has moved if it is `done`."""
     columns = f"TOPIC, PARTITION, {'WAS, IS NOW' if done else 'STABLE, RESET TO'}, BY"
     rows = ((m.topic, m.partition, m.before, _starred(m.after, m.clipped), f"{m.after - m.before:+d}") for m in moves)
-    stdout().print(_table(columns, rows))
+    print_table(columns, rows)
     _explain_star(moves)
+
+
+def _starred(number: int, star: bool) -> str:
+    return f"{number}{' *' if star else ''}"
 
 
 def _explain_star(rows: Iterable[PartitionReset | Place]) -> None:
@@ -113,33 +100,28 @@ def _explain_star(rows: Iterable[PartitionReset | Place]) -> None:
 def print_places(places: Sequence[Place]) -> None:
     """A row for each partition of an import."""
     rows = ((p.tp.topic, p.tp.partition, _starred(p.position, p.clipped), p.done_above) for p in places)
-    stdout().print(_table("TOPIC, PARTITION, BEGINS AT, DONE LATER", rows))
+    print_table("TOPIC, PARTITION, BEGINS AT, DONE LATER", rows)
     _explain_star(places)
-
-
-def print_exported(offsets: Sequence[Exported]) -> None:
-    """A row for each partition of an export."""
-    print_rows(Exported, offsets)
 
 
 def print_limited(lanes: Sequence[LaneAtWork]) -> None:
     """The first of the lanes that a bound limits; nothing if there are none."""
     if lanes:
-        more = f", the first {MOST_LIMITED}" if len(lanes) > MOST_LIMITED else ""
-        print_lines(f"{len(lanes)} {'lane is' if len(lanes) == 1 else 'lanes are'} held back{more}:")
+        are = "lane is" if len(lanes) == 1 else "lanes are"
+        print_lines(f"{len(lanes)} {are} held back{only_first(lanes)}:")
         stdout().print(_activities(lanes[:MOST_LIMITED]))
 
 
-def print_late_keys(keys: Sequence[LateKey]) -> None:
-    """A row for each of the first keys that a redrive cannot keep in order."""
-    stdout().print(_rows_of(LateKey, keys[:MOST_LIMITED]))
+def only_first(rows: Sequence[object]) -> str:
+    """The end of a line above a table, if it shows only the first of its rows."""
+    return f", the first {MOST_LIMITED}" if len(rows) > MOST_LIMITED else ""
 
 
 def print_stuck(strikes: Sequence[Strike], records: Sequence[FailingRecord]) -> None:
     """A row for each failing key, and one for each strike."""
-    keys = _rows_of(FailingKey, map(FailingKey.of, records), next_try_ms=_next_try)
-    ranges = _rows_of(StrikeView, map(StrikeView.of, strikes), at_ms=lambda s: moment(s.at_ms, "seconds"))
-    shown = [rows for rows, found in ((keys, records), (ranges, strikes)) if found]
+    keys = rows_of(FailingKey, map(FailingKey.of, records), next_try_ms=_next_try)
+    struck = rows_of(StrikeView, map(StrikeView.of, strikes), at_ms=lambda s: moment(s.at_ms, "seconds"))
+    shown = [rows for rows, found in ((keys, records), (struck, strikes)) if found]
     for place, rows in enumerate(shown):
         stdout().print(*([""] if place else []), rows, sep="\n")
     if not shown:
@@ -184,9 +166,9 @@ def activity(seen: TopView, most_lanes: int, *, asked: bool) -> Group:
 
 def _about(group: GroupView) -> Iterator[str]:
     by = "of pinned members" if group.assignor == PINNED else f"by {group.assignor}"
-    made = f", generation {group.generation} {by}" if group.generation else ""
-    made = ", without order" if group.ordering == "none" else made
-    yield f"Group {group.group!r}: {group.state}{made}"
+    plan = f", generation {group.generation} {by}" if group.generation else ""
+    plan = ", without order" if group.ordering == "none" else plan
+    yield f"Group {group.group!r}: {group.state}{plan}"
     if group.recovering_ms:
         yield f"Recovers from a loss of state, {seconds(group.recovering_ms)} left"
     if group.reset:
@@ -213,10 +195,10 @@ def _members(group: GroupView) -> Table:
     columns = "MEMBER, STATE, HOST, DRIVER PID, READER PID, CAPACITY, LEASE, APPLICATION, LABELS"
     rows = []
     for m in group.members:
-        *place, application = (m.fields.get(x, "-") for x in ("host", "driver_pid", "pid", "capacity", "application"))
+        *place, application = (m.fields.get(name, "-") for name in _MEMBER_FIELDS)
         lease = seconds(m.lease_left_ms) if m.lease_left_ms else "ended"
         rows.append((m.member, m.state, *place, lease, application, _labels(m.fields)))
-    return _table(columns, rows)
+    return table(columns, rows)
 
 
 def _labels(fields: Mapping[str, str]) -> str:
@@ -226,18 +208,18 @@ def _labels(fields: Mapping[str, str]) -> str:
 
 def _lanes(group: GroupView, in_one_line: bool) -> Table:
     columns = "TOPIC, PARTITION, STABLE, END, LAG, GAPS, HASHES, POSITION, LANE LAG, MEMBER"
-    return _table(columns, (row for partition in group.partitions for row in _lane_rows(partition, in_one_line)))
+    return table(columns, (row for partition in group.partitions for row in _lane_rows(partition, in_one_line)))
 
 
 def _slices(group: GroupView) -> Table:
     columns = "TOPIC, PARTITION, STABLE, END, LAG, GAPS, OFFSETS, MEMBER, SINCE S"
-    return _table(columns, (row for partition in group.partitions for row in _slice_rows(partition)))
+    return table(columns, (row for partition in group.partitions for row in _slice_rows(partition)))
 
 
 def _slice_rows(p: PartitionView) -> Iterator[Sequence[object]]:
     """A row for each member that holds offsets, or one row; the cells of the partition stand in the first."""
     cells: tuple[object, ...] = (p.topic, p.partition, p.stable, p.end, p.lag, p.gaps)
-    held = [(_ranges(s.offsets), s.member, _whole(s.since_s)) for s in p.slices]
+    held = [(ranges(s.offsets), s.member, whole(s.since_s)) for s in p.slices]
     for of_member in held or [("-", "-", None)]:
         yield *cells, *of_member
         cells = ("",) * len(cells)
@@ -247,92 +229,30 @@ def _lane_rows(p: PartitionView, in_one_line: bool) -> Iterator[Sequence[object]
     """A row for each lane; the cells of the partition stand in the first."""
     cells: tuple[object, ...] = (p.topic, p.partition, p.stable, p.end, p.lag, p.gaps)
     for lane in p.lanes:
-        hashes = lane.hashes if in_one_line else Text("-\n").join(map(Text, lane.hashes.split("-")))
+        hashes = lane.hashes if in_one_line else in_two_lines(lane.hashes)
         yield *cells, hashes, lane.position, lane.lag, lane.member or "nobody"
         cells = ("",) * len(cells)
 
 
 def _activities(lanes: Iterable[LaneAtWork]) -> Table:
-    return _rows_of(
+    return rows_of(
         LaneAtWork,
         lanes,
         lag_s=lambda lane: behind_s(lane.lag_s, lane.lag_at_least),
         rate=lambda lane: f"{lane.rate:g}",
-        record_ms=_cost,
+        record_ms=cost_text,
     )
 
 
-def _cost(lane: LaneAtWork) -> str:
+def cost_text(lane: LaneAtWork) -> str:
+    """The cost of a record in a lane; `~` marks one that was derived from the durations of batches."""
     return "-" if lane.cost is CostKind.UNKNOWN else f"{'~' * (lane.cost is CostKind.GUESSED)}{lane.record_ms:g}"
 
 
 def _at_work(members: Iterable[MemberActivity]) -> Table:
-    return _rows_of(
+    return rows_of(
         MemberActivity,
         members,
         batch_s=lambda m: None if m.ago_s is None else f"{m.batch_s:.1f}",
         rate=lambda m: None if m.ago_s is None else f"{m.rate:g}",
     )
-
-
-def _ranges(offsets: Sequence[object]) -> str:
-    """Offset ranges of one cell, and how many more there are."""
-    more = len(offsets) - MOST_RANGES
-    return " ".join(map(str, offsets[:MOST_RANGES])) + (f" and {more} more: --json shows all" if more > 0 else "")
-
-
-def _whole(number: float | None) -> str | None:
-    return None if number is None else f"{number:.0f}"
-
-
-def _starred(number: int, star: bool) -> str:
-    return f"{number}{' *' if star else ''}"
-
-
-def _rows_of(shown: type[T], things: Iterable[T], **cells: Callable[[T], object]) -> Table:
-    """A table of the columns that a class names; `cells` are texts of single fields."""
-    columns = columns_of(shown)
-    rows = (
-        [cells[name](x) if name in cells else _plain(getattr(x, name)) for name in columns.values()] for x in things
-    )
-    return _table(", ".join(columns), rows)
-
-
-def _plain(value: object) -> object:
-    """A cell as it is: whole seconds, ranges, `-` for an empty text."""
-    match value:
-        case float():
-            return _whole(value)
-        case Inclusive():
-            return str(value)
-        case tuple():
-            return _ranges(value) or "-"
-        case "":
-            return "-"
-    return value
-
-
-def print_rows(shown: type[T], things: Iterable[T]) -> None:
-    """A table of the columns that a class names."""
-    stdout().print(_rows_of(shown, things))
-
-
-def print_table(columns: str, rows: Iterable[Sequence[object]]) -> None:
-    """A table of these columns."""
-    stdout().print(_table(columns, rows))
-
-
-def _table(columns: str, rows: Iterable[Sequence[object]]) -> Table:
-    """A table without lines, whose cells are made harmless by `line_of`; `-` is a value that is not known."""
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    for column in columns.split(", "):
-        least = _LEAST.get(column)
-        table.add_column(column, justify="left" if column in _TEXTS else "right", overflow="fold", min_width=least)
-    for row in rows:
-        table.add_row(*("-" if x is None else x if isinstance(x, Text) else line_of(str(x)) for x in row))
-    return table
-
-
-def line_of(text: str) -> Text:
-    """Names come from users: rich would read `[red]` in them as markup, and a terminal its escape sequences."""
-    return Text(printable(text))

@@ -20,15 +20,16 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
 from coordinator.errors import CoopKafkaError
-from coordinator.progress.failing import FailingRecord
-from coordinator.redis.group_state import GroupEvent, GroupState
+from coordinator.redis.group_state import GroupEvent
 from coordinator.redis.lane_lines import behind_s
 from coordinator.tools.cli.printing import counted, moment, printable
-from coordinator.tools.cli.tables import lag_text, line_of
+from coordinator.tools.cli.table_rows import line_of
+from coordinator.tools.cli.tables import cost_text, lag_text
+from coordinator.tools.operations.group_look import GroupLook
 from coordinator.tools.operations.plane import Plane, plane
 from coordinator.tools.operations.plane_text import LEGEND, rows
 from coordinator.tools.operations.top_view import LaneAtWork, TopView
-from coordinator.tools.operations.views import PartitionView, view
+from coordinator.tools.operations.views import PartitionView, worst_first
 from coordinator.values.subscription import TopicPartition
 
 COLOURS = ("blue", "green", "magenta", "yellow", "cyan", "red")
@@ -43,26 +44,23 @@ TopRow = tuple[TopicPartition, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class TopLook:
-    """A look at the group."""
+    """The group, and what is shown of it."""
 
+    look: GroupLook
     top: TopView
-    state: GroupState
-    failing: tuple[FailingRecord, ...]
     events: tuple[GroupEvent, ...]
 
 
 def _lane(lane: LaneAtWork) -> TopRow:
     tp = TopicPartition(lane.topic, lane.partition)
-    age, cost = behind_s(lane.lag_s, lane.lag_at_least), f"{lane.record_ms:.3g}" if lane.record_ms else "-"
-    drain = "-" if lane.drain_s is None else f"{lane.drain_s:,}"
-    cells = str(tp), lane.hashes, lane.member, f"{lane.lag:,}", age, f"{lane.rate:.1f}", drain, cost
+    age, drain = behind_s(lane.lag_s, lane.lag_at_least), "-" if lane.drain_s is None else f"{lane.drain_s:,}"
+    cells = str(tp), lane.hashes, lane.member, f"{lane.lag:,}", age, f"{lane.rate:.1f}", drain, cost_text(lane)
     return tp, (*cells, str(lane.quota), lane.why)
 
 
 def _partition(p: PartitionView) -> TopRow:
-    tp = TopicPartition(p.topic, p.partition)
-    numbers = p.lag, p.stable, p.end, p.gaps, len(p.lanes), len({lane.member for lane in p.lanes if lane.member})
-    return tp, (str(tp), *("-" if n is None else f"{n:,}" for n in numbers))
+    numbers = p.lag, p.stable, p.end, p.gaps, len(p.lanes), len(p.owners)
+    return p.tp, (str(p.tp), *("-" if n is None else f"{n:,}" for n in numbers))
 
 
 LANES = ("PARTITION", "HASHES", "MEMBER", "LAG", "LAG S", "RATE", "DRAIN S", "MS/RECORD", "QUOTA", "WHY")
@@ -74,22 +72,21 @@ def table_of(seen: TopLook, *, lanes: bool, words: str, column: int | None) -> l
     if lanes:
         found = [_lane(lane) for lane in seen.top.lanes]
     else:
-        found = [_partition(p) for p in view(seen.top.group, seen.state).partitions]
-        found.sort(key=lambda row: -_number(row[1][1]))
+        found = [_partition(p) for p in worst_first(seen.look.view.partitions)]
     found = [row for row in found if words.lower() in " ".join(row[1]).lower()]
     return found if column is None else sorted(found, key=lambda row: (-_number(row[1][column]), row[1][column]))
 
 
 def _number(cell: str) -> float:
     try:
-        return float(cell.replace(",", "").removeprefix(">"))
+        return float(cell.replace(",", "").lstrip(">~"))
     except ValueError:
         return -1.0
 
 
 def drawn(seen: Plane, columns: int, height: int) -> Text:
     """The plane in characters, under a line about the partition and its owners. Pure."""
-    text = line_of(f"{seen.tp}  stable {seen.stable:,}  end {seen.end:,}  lag {seen.end - seen.stable:,}  ")
+    text = line_of(f"{seen.tp}  stable {seen.stable:,}  end {seen.end:,}  lag {seen.lag:,}  ")
     for number, member in enumerate(seen.members):
         text.append(f" {printable(member)} ", f"reverse {COLOURS[number % len(COLOURS)]}")
     for row in rows(seen, columns, height):
@@ -181,9 +178,10 @@ class TopScreen(App[None]):
     def _show_plane(self) -> None:
         at = self.query_one(DataTable).cursor_row
         tp = self._shown[at][0] if at < len(self._shown) else None
-        there = tp is not None and self._seen.state.segments.get(tp)
+        look = self._seen.look
+        there = tp is not None and look.state.segments.get(tp)
         height = max(PLANE_ROWS.start, min(PLANE_ROWS.stop, self.size.height // 3 - 2))
-        seen = plane(self._seen.state, tp, self._seen.failing) if tp and there else None
+        seen = plane(look.state, tp, look.failing) if tp and there else None
         self.query_one("#plane", Static).update(drawn(seen, self.size.width - 2, height) if seen else "")
 
     def on_resize(self) -> None:

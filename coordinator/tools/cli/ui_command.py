@@ -10,7 +10,7 @@ from coordinator.errors import InvalidOptionError
 from coordinator.redis.snapshot import list_groups
 from coordinator.tools.cli.command_options import Redis, connected
 from coordinator.tools.cli.kafka_arguments import CommandConfig, EndsOf
-from coordinator.tools.cli.listening import checked, ends_of_kafka, missing, place, stopping, url
+from coordinator.tools.cli.listening import checked, ends_of_kafka, listening, missing, place, stopping, url
 from coordinator.tools.cli.printing import complain, print_lines
 
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -57,7 +57,7 @@ def ui(
     with stopping() as until_stopped, connected(redis) as client, of_kafka as ends:
         list_groups(client)  # a Redis that does not answer is an error now, and a line on the page later
         hosts = {*_LOOPBACK, url(host, 0)[len("http://") : -len(":0/")]} if local else {"*"}
-        with serving(host, port, application(Looks(client, ends), hosts)) as used:
+        with listening(serving(host, port, application(Looks(client, ends), hosts)), host, port) as used:
             print_lines(f"Groups at {url(host, used)}")
             until_stopped()
 

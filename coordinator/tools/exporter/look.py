@@ -9,15 +9,11 @@ from dataclasses import replace
 
 from coordinator.errors import CoopKafkaError, StoreError, UnknownGroupError
 from coordinator.redis.client import RedisClient
-from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.reports import last_batches
-from coordinator.redis.snapshot import list_groups, of_one_group, read_group, refusal
-from coordinator.tools.exporter.samples import ExporterLook, GroupLook
-from coordinator.tools.operations.log_ends import PATIENCE_S, EndsOfKafka, LogEnds, with_ends
+from coordinator.redis.snapshot import list_groups, of_one_group, refusal
+from coordinator.tools.exporter.samples import ExporterLook
+from coordinator.tools.operations.group_look import GroupLook, look_at
+from coordinator.tools.operations.log_ends import PATIENCE_S, EndsOfKafka, LogEnds
 from coordinator.values.subscription import TopicPartition
-
-BATCHES = 100
-"""Batches of a group that are read: more than its members complete between two scrapes, in most groups."""
 
 
 class Watcher:
@@ -32,7 +28,7 @@ class Watcher:
         began = time.monotonic()
         groups = self._groups()
         ends = self._ends({tp for look in (groups or {}).values() if look for tp in look.state.segments})
-        current = {name: look and _with_ends(look, ends or {}) for name, look in (groups or {}).items()}
+        current = {name: look and look.with_ends(ends or {}) for name, look in (groups or {}).items()}
         return ExporterLook(None if groups is None else current, ends, time.monotonic() - began)
 
     def _groups(self) -> dict[str, GroupLook | None] | None:
@@ -49,10 +45,8 @@ class Watcher:
     def _group(self, name: str) -> GroupLook | None:
         """None for a damaged group."""
         try:
-            poison = OperatorVerbs.of_group(self._client, name).poison
-            state, batches = read_group(self._client, name), last_batches(self._client, name, BATCHES)
-            why = refusal(self._client, name)
-            found = GroupLook(state, batches, poison.strikes(), poison.failing(), str(why or ""))
+            look = look_at(self._client, name)
+            found = replace(look, refusal=str(refusal(self._client, name) or ""))
         except StoreError as error:
             if not of_one_group(error):
                 raise
@@ -78,7 +72,3 @@ class Watcher:
         if trouble != self._warned.get(whom, ""):
             self._warn(f"warning: {whom}: {trouble}" if trouble else f"{whom}: works again")
         self._warned[whom] = trouble
-
-
-def _with_ends(look: GroupLook, ends: LogEnds) -> GroupLook:
-    return replace(look, state=with_ends(look.state, ends))

@@ -5,19 +5,18 @@
 Without log ends, the metrics that need them are absent: an old value would look like a lag that stands still.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from coordinator.plan.poison import Strike
-from coordinator.progress.failing import FailingRecord, deferred_and_parked
+from coordinator.progress.failing import deferred_and_parked
 from coordinator.redis.group_state import BATCH_BUDGET, LONGEST_BATCH, GroupState
 from coordinator.tools.exporter import metrics
 from coordinator.tools.exporter.metrics import Metric
 from coordinator.tools.operations.gaps import gaps
+from coordinator.tools.operations.group_look import GroupLook
 from coordinator.tools.operations.log_ends import LogEnds
-from coordinator.tools.operations.top_view import MemberBatch
-from coordinator.tools.operations.views import GroupView, MemberView, PartitionView, lag, runs_s, view
+from coordinator.tools.operations.views import GroupView, MemberView, PartitionView, live, owned, runs_s, whole_lag
 from coordinator.values.ranges import HASH_MAX
 from coordinator.values.subscription import TopicPartition
 
@@ -33,17 +32,6 @@ class Sample(NamedTuple):
     metric: Metric
     labels: tuple[str, ...]
     value: float
-
-
-@dataclass(frozen=True, slots=True)
-class GroupLook:
-    """What Redis has of a group."""
-
-    state: GroupState
-    batches: Sequence[MemberBatch] = ()  # the last ones of all members, oldest first
-    strikes: Sequence[Strike] = ()
-    failing: Sequence[FailingRecord] = ()
-    refusal: str = ""  # why Redis takes no writes; empty if it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +59,14 @@ def samples(look: ExporterLook, age_of: AgeOf) -> Iterator[Sample]:
     for group, of_group in (look.groups or {}).items():
         yield Sample(metrics.READABLE, (group,), of_group is not None)
         if of_group is not None:
-            yield from _of_group(group, of_group, age_of)
+            yield from _of_group(of_group, age_of)
 
 
-def _of_group(group: str, look: GroupLook, age_of: AgeOf) -> Iterator[Sample]:
-    seen, state = view(group, look.state), look.state
+def _of_group(look: GroupLook, age_of: AgeOf) -> Iterator[Sample]:
+    group, seen, state = look.group, look.view, look.state
     yield Sample(metrics.WRITABLE, (group,), not look.refusal)
     yield Sample(metrics.INFO, (group, seen.assignor, seen.state), seen.state == "Stable")
-    yield Sample(metrics.MEMBERS, (group,), sum(m.lease_left_ms > 0 for m in seen.members))
+    yield Sample(metrics.MEMBERS, (group,), len(live(state)))
     yield Sample(metrics.REBALANCES, (group,), seen.generation)
     if made_ms := int(state.meta.get("generation_at", "0")):
         yield Sample(metrics.GENERATION_AGE, (group,), max(0, state.now_ms - made_ms) / 1_000)
@@ -111,9 +99,9 @@ def _of_member(group: str, member: MemberView, look: GroupLook) -> Iterator[Samp
     yield Sample(metrics.MEMBER_INFO, (*labels, member.fields.get("host", ""), member.state), 1)
     yield Sample(metrics.LEASE, labels, member.lease_left_ms / 1_000)
     yield Sample(metrics.BATCH, labels, runs_s(member.member, look.state) or 0)
-    last = next((batch.seconds for _, batch in reversed(look.batches) if batch.member == member.member), None)
-    if last is not None:
-        yield Sample(metrics.LAST_BATCH, labels, last)
+    if member.member in look.last_batches:
+        _, batch = look.last_batches[member.member]
+        yield Sample(metrics.LAST_BATCH, labels, batch.seconds)
     for metric, name in ((metrics.BUDGET, BATCH_BUDGET), (metrics.LONGEST, LONGEST_BATCH)):
         if limit_ms := int(member.fields.get(name, "0")):
             yield Sample(metric, labels, limit_ms / 1_000)
@@ -125,9 +113,8 @@ def _of_topics(group: str, seen: GroupView) -> Iterator[Sample]:
     for partition in seen.partitions:
         topics.setdefault(partition.topic, []).append(partition)
     for topic, partitions in topics.items():
-        lags = [p.lag for p in partitions if p.lag is not None]
-        if len(lags) == len(partitions):
-            yield Sample(metrics.TOPIC_LAG, (group, topic), sum(lags))
+        if (lag := whole_lag(partitions)) is not None:
+            yield Sample(metrics.TOPIC_LAG, (group, topic), lag)
             for digit, of_digit in enumerate(_by_digit(partitions)):
                 yield Sample(metrics.HASH_LAG, (group, topic, str(digit)), of_digit)
 
@@ -138,7 +125,7 @@ def _by_digit(partitions: Iterable[PartitionView]) -> list[int]:
     for p in partitions:
         for lane in p.lanes:
             for digit in range(int(lane.hashes[0]), int(lane.hashes[len(lane.hashes) // 2 + 1]) + 1):
-                largest[digit] = max(largest[digit], lag(lane.position, p.end) or 0)
+                largest[digit] = max(largest[digit], lane.lag or 0)
     return largest
 
 
@@ -147,17 +134,14 @@ def _of_partition(group: str, p: PartitionView, age_of: AgeOf) -> Iterator[Sampl
     yield Sample(metrics.STABLE, labels, p.stable)
     if p.lag is not None:
         yield Sample(metrics.LAG, labels, p.lag)
-        if (age := age_of(TopicPartition(p.topic, p.partition), p.stable)) is not None:
+        if (age := age_of(p.tp, p.stable)) is not None:
             yield Sample(metrics.LANE_LAG, labels, age)
 
 
 def _owned(group: str, state: GroupState) -> Iterator[Sample]:
-    """The shares of members whose lease runs, at lane epochs in force."""
-    for tp, owners in sorted(state.owners.items()):
-        sizes: dict[str, int] = {}
-        for hashes, epoch, member in owners:
-            live = state.leases_ms.get(member, 0) > state.now_ms
-            if live and epoch.partition(".")[0] == state.meta.get("nonce"):
-                sizes[member] = sizes.get(member, 0) + hashes.size
-        for member, size in sizes.items():
-            yield Sample(metrics.OWNED, (group, tp.topic, str(tp.partition), member), size / (HASH_MAX + 1))
+    """The shares of members whose lease runs."""
+    of_members = owned(state)
+    for member in live(state) & of_members.keys():
+        for tp, ranges in of_members[member].items():
+            share = sum(hashes.size for hashes in ranges) / (HASH_MAX + 1)
+            yield Sample(metrics.OWNED, (group, tp.topic, str(tp.partition), member), share)

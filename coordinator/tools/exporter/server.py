@@ -9,7 +9,6 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from coordinator.errors import InvalidOptionError
 from coordinator.progress.end_history import EndHistory
 from coordinator.tools.exporter.look import Watcher
 from coordinator.tools.exporter.metrics import METRICS
@@ -43,13 +42,13 @@ class GroupCollector(Collector):
 
 def families(found: Iterable[Sample]) -> list[Metric]:
     """The samples by metric, in the form of prometheus-client; metrics without a sample too."""
-    made = {
+    by_name = {
         m.name: (CounterMetricFamily if m.kind == "counter" else GaugeMetricFamily)(m.name, m.meaning, labels=m.labels)
         for m in METRICS
     }
     for metric, labels, value in found:
-        made[metric.name].add_metric([*map(label, labels)], float(value))
-    return [*made.values()]
+        by_name[metric.name].add_metric([*map(label, labels)], float(value))
+    return [*by_name.values()]
 
 
 def label(text: str) -> str:
@@ -61,17 +60,11 @@ def label(text: str) -> str:
 def serving(host: str, port: int, watcher: Watcher) -> Iterator[int]:
     """Serve until the end of the block. Yields the port, which is another one for port 0.
 
-    Raises `InvalidOptionError` if the address cannot be used.
+    Raises `OSError` if the address cannot be used.
     """
     registry = CollectorRegistry()
     registry.register(GroupCollector(watcher))
-    try:
-        server, thread = start_http_server(port, host, registry)
-    except OSError as error:
-        raise InvalidOptionError(
-            f"--listen {host}:{port} cannot be used ({error.strerror or error})",
-            "pass an address of this host, and a port that no other program uses",
-        ) from None
+    server, thread = start_http_server(port, host, registry)
     try:
         yield server.server_port
     finally:

@@ -9,6 +9,7 @@ from coordinator.redis.group_state import GroupState
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.fields import Means, PartitionNumber, TopicField
+from coordinator.tools.operations.gaps import progress
 from coordinator.tools.operations.operations import idle
 from coordinator.values.log import Log
 from coordinator.values.subscription import TopicPartition
@@ -42,15 +43,14 @@ def export(client: RedisClient, log: Log, group: str, to: str) -> tuple[Exported
     """Commit the offsets. Raises as `planned`, and `GroupBusyError` while members live, or consumers of the other."""
     _must_be_another(group, to)
     found = _offsets(idle(client, OperatorVerbs.of_group(client, group), group))
-    if not log.commit_group_offsets(to, {TopicPartition(x.topic, x.partition): (x.offset, "") for x in found}):
+    if not log.commit_group_offsets(to, {TopicPartition(e.topic, e.partition): (e.offset, "") for e in found}):
         raise GroupBusyError(f"Kafka's group {to!r} has live consumers", "stop them, then export again")
     return found
 
 
 def _offsets(state: GroupState) -> tuple[Exported, ...]:
-    return tuple(Exported(*tp, offset, _reach(state, tp, offset)) for tp, offset in sorted(state.stable.items()))
+    return tuple(_exported(tp, offset, state) for tp, offset in sorted(state.stable.items()))
 
 
-def _reach(state: GroupState, tp: TopicPartition, stable: int) -> int:
-    positions = (position for _, position in state.segments.get(tp, ()))
-    return max([stable, *positions, *(done.offsets.until for done in state.ics.get(tp, ()))])
+def _exported(tp: TopicPartition, stable: int, state: GroupState) -> Exported:
+    return Exported(*tp, stable, max(stable, progress(state, tp).furthest))

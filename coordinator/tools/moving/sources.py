@@ -9,7 +9,6 @@ from coordinator.errors import GroupBusyError, UnknownGroupError
 from coordinator.progress.mirror import is_mirror
 from coordinator.tools.moving import parallel_consumer, share_group, spark_checkpoint
 from coordinator.tools.moving.progress import DoneOffsets
-from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import Pattern, TopicPartition, Topics
 
 if TYPE_CHECKING:
@@ -73,10 +72,9 @@ def _of_share_group(name: str, cluster: Cluster) -> ForeignProgress:
 
     (state,) = cluster.log.topics(Topics((share_group.TOPIC,))).values()
     bounds = cluster.log.bounds([TopicPartition(state.name, p) for p in state.partitions])
-    stretches = {tp: OffsetRange(b.beginning, b.end) for tp, b in bounds.items() if b.beginning < b.end}
     names = {topic.id: topic.name for topic in cluster.log.topics(Pattern(".*")).values()}
-    records = ((record.key, record.value) for record in whole_log.records(cluster.arguments, stretches))
-    return ForeignProgress(share_group.done(records, name, names))
+    found = whole_log.records(cluster.arguments, whole_log.stretches_of(bounds))
+    return ForeignProgress(share_group.done(((record.key, record.value) for record in found), name, names))
 
 
 def _of_checkpoint(path: str, _: Cluster) -> ForeignProgress:

@@ -39,7 +39,7 @@ def is_copied(name: str) -> bool:
 
 def check(hashes: Mapping[str, Mapping[str, object]]) -> None:
     """Raise `StateFormatError`, with key and field, for the first fault."""
-    sound = {name: _texts(name, of_one) for name, of_one in hashes.items()}
+    sound = {name: _texts(name, fields) for name, fields in hashes.items()}
     if "meta" not in sound:
         raise StateFormatError("it lacks 'meta'")
     state = state_of(sound)
@@ -53,13 +53,13 @@ def check(hashes: Mapping[str, Mapping[str, object]]) -> None:
             read(sound, name, partial(_OF_TOPIC[kind], topic))
 
 
-def _texts(name: str, of_one: Mapping[str, object]) -> dict[str, str]:
+def _texts(name: str, fields: Mapping[str, object]) -> dict[str, str]:
     if not is_copied(name):
         raise StateFormatError(f"it holds {name!r}, which is not a key of a copy")
-    if not (isinstance(of_one, dict) and of_one):
+    if not (isinstance(fields, dict) and fields):
         raise StateFormatError(f"{name!r} holds no fields")
-    texts = {field: value for field, value in of_one.items() if _is_text(field) and _is_text(value)}
-    for field in of_one.keys() - texts.keys():
+    texts = {field: value for field, value in fields.items() if _is_text(field) and _is_text(value)}
+    for field in fields.keys() - texts.keys():
         raise StateFormatError(f"{name!r}: field {field!r} is not text")
     return texts
 

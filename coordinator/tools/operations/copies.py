@@ -34,7 +34,7 @@ class GroupCopy:
     @property
     def text(self) -> str:
         """The copy as JSON."""
-        keys = {name: dict(sorted(of_one.items())) for name, of_one in sorted(self.keys.items())}
+        keys = {name: dict(sorted(fields.items())) for name, fields in sorted(self.keys.items())}
         return json.dumps({_FORM: _VERSION, "group": self.group, "taken_ms": self.taken_ms, "keys": keys}, indent=1)
 
     @classmethod

@@ -25,7 +25,7 @@ def chosen(state: GroupState, member: str | None, host: str | None) -> tuple[str
             f"{found[0]} is pinned to its ranges, so no other member can get them",
             "stop its query, and start another one with the same ranges",
         )
-    if found and state.meta.get("ordering") == "none":
+    if found and state.ordering == "none":
         raise ConflictingOptionsError(
             f"{found[0]} owns no ranges, because its group has no order", "stop its query: the others continue"
         )
@@ -48,7 +48,11 @@ def owned(group: str, state: GroupState, members: Collection[str], working: Coll
     """
     if not set(working).difference(members):
         raise _nobody_else(group)
-    return sum(owner in members for of_tp in state.owners.values() for _, _, owner in of_tp)
+    return _ranges_of(members, state)
+
+
+def _ranges_of(members: Collection[str], state: GroupState) -> int:
+    return sum(owner in members for of_partition in state.owners.values() for _, _, owner in of_partition)
 
 
 def _nobody_else(group: str) -> GroupBusyError:
@@ -61,7 +65,7 @@ def _nobody_else(group: str) -> GroupBusyError:
 def handed_over(client: RedisClient, group: str, members: Collection[str], seconds: float) -> bool:
     """Wait until these members own nothing; False if that takes longer than `seconds`."""
     deadline = time.monotonic() + seconds
-    while any(m in members for of_tp in read_group(client, group).owners.values() for _, _, m in of_tp):
+    while _ranges_of(members, read_group(client, group)):
         if time.monotonic() > deadline:
             return False
         time.sleep(_POLL_S)

@@ -24,7 +24,6 @@ from coordinator.tools.fields import (
     TopicField,
 )
 from coordinator.tools.operations.log_ends import age_s
-from coordinator.values.ranges import OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
 
 
@@ -65,24 +64,15 @@ def progress(state: GroupState, tp: TopicPartition) -> Progress:
 
 def count(found: Progress) -> int:
     """How many gaps there are."""
-    furthest = _furthest(found)
-    return sum(len(_missing(s, furthest)) for s in found.segments)
+    furthest = found.furthest
+    return sum(len(s.gaps(furthest)) for s in found.segments)
 
 
 def _of_partition(tp: TopicPartition, state: GroupState) -> PartitionGaps:
     found = progress(state, tp)
-    furthest, end = _furthest(found), state.ends.get(tp)
-    parts = ((s, _missing(s, furthest)) for s in found.segments)
+    furthest, end = found.furthest, state.ends.get(tp)
+    parts = ((s, s.gaps(furthest)) for s in found.segments)
     missing = tuple(
         Gap(str(s.hashes), s.position, tuple(map(Inclusive.of, offsets))) for s, offsets in parts if offsets
     )
-    age = None if end is None else age_s(state, tp.topic)
-    return PartitionGaps(tp.topic, tp.partition, found.stable, furthest, missing, end, age)
-
-
-def _furthest(found: Progress) -> int:
-    return max((s.ics[-1].until if s.ics else s.position for s in found.segments), default=0)
-
-
-def _missing(segment: Segment, furthest: int) -> Offsets:
-    return segment.remaining(OffsetRange(segment.position, furthest)) if segment.position < furthest else ()
+    return PartitionGaps(tp.topic, tp.partition, found.stable, furthest, missing, end, age_s(state, tp))

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
-from coordinator.redis.group_state import WORKING, GroupState
+from coordinator.redis.group_state import GroupState
 from coordinator.tools.fields import GroupField, Means, RecoveringMs
-from coordinator.tools.operations.views import GroupView, oldest_end_s, runs_s, view
+from coordinator.tools.operations.views import live, oldest_end_s, runs_s, view, whole_lag, working
 
 
 class CheckStatus(StrEnum):
@@ -51,10 +51,9 @@ class Health:
 def health(group: str, state: GroupState, limits: CheckLimits) -> Health:
     """The verdict on a group."""
     seen = view(group, state)
-    working = sum(m.state == WORKING for m in seen.members)
-    found = Health(group, CheckStatus.OK, seen.state, working, _lag(seen), recovering_ms=seen.recovering_ms)
-    age = (0.0, False) if found.lag == 0 else _age(state)
-    found = replace(found, age_s=age and age[0], age_at_least=bool(age and age[1]))
+    at_work, lag = len(working(seen.members)), whole_lag(seen.partitions)
+    age = (0.0, False) if lag == 0 else _age(state)
+    found = Health(group, CheckStatus.OK, seen.state, at_work, lag, *age, recovering_ms=seen.recovering_ms)
     if failures := tuple(_failures(found, limits, oldest_end_s(seen.partitions))):
         return replace(found, status=CheckStatus.FAILING, reasons=failures)
     if doubts := tuple(_doubts(found, limits)):
@@ -72,24 +71,18 @@ def unreadable(group: str, why: str) -> Health:
     return Health(group, CheckStatus.UNKNOWN, reasons=(why,))
 
 
-def _lag(seen: GroupView) -> int | None:
-    lags = [p.lag for p in seen.partitions if p.lag is not None]
-    return sum(lags) if len(lags) == len(seen.partitions) else None
-
-
-def _age(state: GroupState) -> tuple[float, bool] | None:
+def _age(state: GroupState) -> tuple[float | None, bool]:
     """The age of the oldest unread record that live members report, and whether it is a lower bound.
 
     A member reports before its batch begins. Until the batch ends, its records stay unread and grow older.
     """
-    live = {member for member, end in state.leases_ms.items() if end > state.now_ms}
     ages = [
         (line.lag_s + (runs_s(member, state) or 0.0), line.lag_at_least)
-        for member in live
+        for member in live(state)
         for line in state.lanes.get(member, ())
         if line.lag and line.lag_s is not None
     ]
-    return max(ages, default=None)
+    return max(ages, default=(None, False))
 
 
 def _failures(found: Health, limits: CheckLimits, end_age_s: float | None) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from coordinator.redis.group_state import GroupState
 from coordinator.tools.fields import Means
-from coordinator.tools.operations.views import oldest_end_s, total_lag, view
+from coordinator.tools.operations.views import live, oldest_end_s, total_lag, view
 
 UNREADABLE = "Unreadable"
 """The state of a group whose keys in Redis are damaged."""
@@ -25,5 +25,4 @@ class GroupLine:
 def group_line(group: str, state: GroupState) -> GroupLine:
     """The line of a group."""
     seen = view(group, state)
-    live = sum(m.lease_left_ms > 0 for m in seen.members)
-    return GroupLine(group, seen.state, live, total_lag(seen.partitions), oldest_end_s(seen.partitions))
+    return GroupLine(group, seen.state, len(live(state)), total_lag(seen.partitions), oldest_end_s(seen.partitions))

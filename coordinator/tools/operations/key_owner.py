@@ -37,13 +37,12 @@ class KeyOwner:
     host: Annotated[str | None, Means("Host of the owner's driver.", "HOST")]
 
 
-def key_owners(
-    state: GroupState, topic: str, key: bytes, usual: int | None, partition: int | None
-) -> tuple[KeyOwner, ...]:
+def key_owners(state: GroupState, topic: str, key: bytes, partition: int | None = None) -> tuple[KeyOwner, ...]:
     """The owner of `key` in each partition of the topic that has positions, or in `partition` only.
 
-    `usual` is the partition that Kafka's default partitioner chooses. Raises `UnknownTopicError` without positions.
+    Raises `UnknownTopicError` without positions.
     """
+    usual = _usual_partition(state, topic, key)
     found = tuple(
         _owner(state, tp, key, tp.partition == usual)
         for tp in sorted(state.segments)
@@ -66,7 +65,7 @@ def _owner(state: GroupState, tp: TopicPartition, key: bytes, usual: bool) -> Ke
     return KeyOwner(tp.topic, tp.partition, usual, *lane, epoch, member, host)
 
 
-def usual_partition(state: GroupState, topic: str, key: bytes) -> int | None:
+def _usual_partition(state: GroupState, topic: str, key: bytes) -> int | None:
     """The partition that Kafka's default partitioner chooses for the key; None for an unknown topic."""
     from coordinator.kafka.partitioning import partition_for  # noqa: PLC0415 - other views need no Kafka client
 

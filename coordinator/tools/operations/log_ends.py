@@ -54,10 +54,10 @@ def with_ends(state: GroupState, ends: LogEnds) -> GroupState:
     return replace(state, ends=mine, ends_ms={tp.topic: state.now_ms for tp in mine})
 
 
-def age_s(state: GroupState, topic: str) -> float | None:
-    """The age of the topic's log ends in seconds; None before the first look. Pure."""
-    seen_ms = state.ends_ms.get(topic)
-    return None if seen_ms is None else max(0, state.now_ms - seen_ms) / 1_000
+def age_s(state: GroupState, tp: TopicPartition) -> float | None:
+    """The age of the partition's log end in seconds; None if it is not known. Pure."""
+    seen_ms = state.ends_ms.get(tp.topic)
+    return None if seen_ms is None or tp not in state.ends else max(0, state.now_ms - seen_ms) / 1_000
 
 
 class EndsOfKafka:

@@ -99,7 +99,7 @@ class Operator:
         """Execute a reset, wholly or not at all (see the module)."""
         state, after = planned.state, {m.tp: m.after for m in planned.moves}
         known = known_after(state, planned.moves, planned.topics)
-        since, in_mirror = _reset_epoch(state), mirror.latest_reset(self._group_offsets())
+        since, in_mirror = state.reset_epoch, mirror.latest_reset(self._group_offsets())
         epoch = max(self._store.now_ms(), max(since, in_mirror) + 1)
         positions = {tp: after.get(tp) for tp in sorted({*state.segments, *after})}
         mirrored = self._mirror({**state.stable, **after}, epoch, {t: k.id for t, k in known.items()}, planned.topics)
@@ -108,9 +108,8 @@ class Operator:
             try:
                 self._store.reset(nonce, epoch, since, _why(planned.moves), known, positions)
             except verdicts.Verdict as verdict:
-                if (
-                    read_group(self._client, self._group).meta.get("nonce") != nonce
-                ):  # else this call did it, sent twice
+                found = read_group(self._client, self._group)
+                if found.meta.get("nonce") != nonce:  # else this call did it, sent twice
                     raise refusal(self._group, verdict) from None
         return Executed(epoch, mirrored)
 
@@ -162,7 +161,7 @@ class Operator:
         topics = read_group(self._client, self._group).topics
         texts = RedisPositions(self._store.calls).extents(tuple(topics))  # first: as a member does
         state = read_group(self._client, self._group)
-        ids, epoch = {topic: known.id for topic, known in state.topics.items()}, _reset_epoch(state)
+        ids, epoch = {topic: known.id for topic, known in state.topics.items()}, state.reset_epoch
         if epoch < since:
             return
         extents = parsed(texts, epoch, ids)
@@ -179,14 +178,11 @@ class Operator:
         """Write the mirror for topics that Kafka has. False if plain consumers use Kafka's group."""
         state = read_group(self._client, self._group)
         policy, founding = policy_of(state.policy), state.meta["founding"]
-        made = {
-            tp: mirror.with_policy(
-                mirror.entry(offset, epoch, ids[tp.topic], extents.get(tp)), policy.mirrored(tp.topic)
-            )
-            for tp, offset in stable.items()
-            if tp.topic in there and tp.partition in there[tp.topic].partitions
-        }
-        entries = {tp: mirror.with_founding(of_tp, founding) for tp, of_tp in made.items()}
+        entries = {}
+        for tp, offset in stable.items():
+            if tp.topic in there and tp.partition in there[tp.topic].partitions:
+                entry = mirror.entry(offset, epoch, ids[tp.topic], extents.get(tp))
+                entries[tp] = mirror.with_founding(mirror.with_policy(entry, policy.mirrored(tp.topic)), founding)
         return self._log.commit_group_offsets(self._group, entries)
 
 
@@ -202,10 +198,6 @@ def idle(client: RedisClient, store: OperatorVerbs, group: str) -> GroupState:
         if lease_end >= now_ms:
             raise refusal(group, verdicts.Busy(member, lease_end, now_ms))
     return state
-
-
-def _reset_epoch(state: GroupState) -> int:
-    return int(state.meta.get("reset_epoch", "0"))
 
 
 def _why(moved: Sequence[PartitionReset]) -> str:

@@ -157,11 +157,10 @@ class _Drawing:
             yield lane, bottom, height
 
     def _lane(self, lane: PlaneLane, top: float, height: float) -> None:
-        s, furthest = lane.segment, self._plane.furthest
-        missing = s.remaining(OffsetRange(s.position, furthest)) if s.position < furthest else ()
+        s = lane.segment
         done = (OffsetRange(0, s.position), *s.ics) if s.position else s.ics
         owner = f", owner {lane.member or 'none'}"
-        for name, ranges in ((self._mark(lane), done), ("gap", missing)):
+        for name, ranges in ((self._mark(lane), done), ("gap", s.gaps(self._plane.furthest))):
             for each in ranges:
                 start, until = self._x(each.start), self._x(each.until)
                 tip = f"hashes {s.hashes}, offsets {each}: {name.split()[0]}{owner}"
@@ -180,12 +179,11 @@ class _Drawing:
     def _under_way(self) -> None:
         """A frame around the offsets that tasks read now, in each lane of their hashes. What is done is left out."""
         for lane, top, height in self._rows():
-            for s in self._plane.working:
-                if s.hashes.intersection(lane.segment.hashes):
-                    for left in lane.segment.remaining(s.offsets):
-                        start, until = self._x(left.start), self._x(left.until)
-                        tip = f"hashes {s.hashes}, offsets {left}: a task is at it"
-                        self._rect("working", start, top + 1, until - start, height - 2, tip)
+            for s in self._plane.working_in(lane):
+                for left in lane.segment.remaining(s.offsets):
+                    start, until = self._x(left.start), self._x(left.until)
+                    tip = f"hashes {s.hashes}, offsets {left}: a task is at it"
+                    self._rect("working", start, top + 1, until - start, height - 2, tip)
 
     def _failing_keys(self) -> None:
         """A mark at the record of each failing key. Its message is foreign text: `coop-kafka stuck` shows it."""

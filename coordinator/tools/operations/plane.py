@@ -47,18 +47,26 @@ class Plane:
     @property
     def furthest(self) -> int:
         """Nothing is done from here on."""
-        return max(s.ics[-1].until if s.ics else s.position for s in (lane.segment for lane in self.lanes))
+        return max(lane.segment.reach for lane in self.lanes)
+
+    @property
+    def lag(self) -> int:
+        """Offsets from the stable offset to the end."""
+        return self.end - self.stable
 
     @property
     def start(self) -> int:
         """The first offset that is worth showing: 0, or a little before the stable offset if most is done."""
-        lag = self.end - self.stable
-        return self.stable - max(1, lag // _MARGIN) if self.stable > lag else 0
+        return self.stable - max(1, self.lag // _MARGIN) if self.stable > self.lag else 0
 
     @property
     def members(self) -> tuple[str, ...]:
         """The owners."""
         return tuple(sorted({lane.member for lane in self.lanes if lane.member}))
+
+    def working_in(self, lane: PlaneLane) -> list[Slice]:
+        """Those of `working` that have hashes of a lane."""
+        return [s for s in self.working if s.hashes.intersection(lane.segment.hashes)]
 
 
 def plane(state: GroupState, tp: TopicPartition, failing: Iterable[FailingRecord] = ()) -> Plane:

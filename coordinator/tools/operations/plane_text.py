@@ -36,16 +36,16 @@ def _spread(lanes: Sequence[PlaneLane], height: int) -> list[Sequence[PlaneLane]
 
 
 def _row(plane: Plane, lanes: Sequence[PlaneLane], columns: int) -> Iterator[Run]:
-    lane = min(lanes, key=lambda x: x.segment.position)
+    lane = min(lanes, key=lambda lane: lane.segment.position)
     s, members = lane.segment, plane.members
     owner = members.index(lane.member) if lane.member else None
     step = max(1, plane.end - plane.start) / columns
     marks = {
         min(columns - 1, max(0, int((r.offset - plane.start) / step))): PARKED if r.parked else TRIED
         for r in plane.failing
-        if any(r.key_hash in x.segment.hashes for x in lanes)
+        if any(r.key_hash in each.segment.hashes for each in lanes)
     }
-    begun = [w.offsets for w in plane.working if w.hashes.lo <= s.hashes.hi and s.hashes.lo <= w.hashes.hi]
+    begun = [at_work.offsets for at_work in plane.working_in(lane)]
     for column in range(columns):
         at = int(plane.start + (column + 0.5) * step)
         done = at < s.position or any(r.start <= at < r.until for r in s.ics)

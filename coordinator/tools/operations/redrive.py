@@ -19,12 +19,12 @@ from coordinator.kafka.errors import unknown_partitions
 from coordinator.kafka.log import KafkaLog
 from coordinator.kafka.producer import Outgoing
 from coordinator.kafka.transactions import TransactionalProducer
-from coordinator.kafka.whole_log import ConsumerRecord, records
+from coordinator.kafka.whole_log import ConsumerRecord, records, stretches_of
 from coordinator.kafka.writable import check_writable
 from coordinator.tools.operations.redrive_plan import Letter, Order, RedrivePlan, RedriveProgress, check_recordable
 from coordinator.values.dead_letter import NO_TIME, DeadLetter, Header
 from coordinator.values.ranges import OffsetRange
-from coordinator.values.subscription import Bounds, TopicPartition, Topics
+from coordinator.values.subscription import TopicPartition, Topics
 
 CHUNK = 500
 """Records of a transaction. A killed redrive repeats as many, for readers with read_uncommitted."""
@@ -69,12 +69,12 @@ class Redrive:
         bounds = self._log.bounds(TopicPartition(w.dead, number) for number in topic.partitions)
         commits = self._log.group_offsets(w.kafka_group)
         before = {tp: RedriveProgress.parse(*commits.get(tp, (b.beginning, ""))) for tp, b in bounds.items()}
-        stretches = _unread({tp: progress.position for tp, progress in before.items()}, bounds)
+        unread = stretches_of(bounds, {tp: progress.position for tp, progress in before.items()})
         letters: list[Letter] = []
         of_topic: dict[TopicPartition, list[int]] = {tp: [] for tp in bounds}
         others = strange = 0
-        of = _offsets_of(stretches)
-        for number, (at, record, letter) in enumerate(self._dead_letters(stretches)):
+        of = _offsets_of(unread)
+        for number, (at, record, letter) in enumerate(self._dead_letters(unread)):
             self._tell(f"reading {w.dead}", number + 1, of)
             if letter is None:
                 strange += 1
@@ -91,9 +91,9 @@ class Redrive:
     def order(self, planned: RedrivePlan) -> Order:
         """What the redrive cannot keep in order: reads the topic from the first dead letter to its current end."""
         order = Order(planned.letters)
-        stretches = _unread(order.starts, self._log.bounds(order.starts))
-        of = _offsets_of(stretches)
-        for number, record in enumerate(records(self._kafka, stretches)):
+        unread = stretches_of(self._log.bounds(order.starts), order.starts)
+        of = _offsets_of(unread)
+        for number, record in enumerate(records(self._kafka, unread)):
             self._tell(f"reading {self._wanted.topic}", number + 1, of)
             order.see(TopicPartition(record.topic, record.partition), record.offset, record.key)
         return order
@@ -135,24 +135,16 @@ class Redrive:
             raise unknown_partitions(missing)
 
     def _dead_letters(
-        self, stretches: Mapping[TopicPartition, OffsetRange]
+        self, wanted: Mapping[TopicPartition, OffsetRange]
     ) -> Iterator[tuple[TopicPartition, ConsumerRecord, DeadLetter | None]]:
-        for record in records(self._kafka, stretches):
+        for record in records(self._kafka, wanted):
             at = TopicPartition(record.topic, record.partition)
             yield at, record, DeadLetter.parse(record.key, record.value, record.headers)
 
 
-def _unread(
-    starts: Mapping[TopicPartition, int], bounds: Mapping[TopicPartition, Bounds]
-) -> dict[TopicPartition, OffsetRange]:
-    """From each start, or the beginning of the log, to its end; without partitions that end before that."""
-    first = {tp: max(start, bounds[tp].beginning) for tp, start in starts.items()}
-    return {tp: OffsetRange(start, bounds[tp].end) for tp, start in first.items() if start < bounds[tp].end}
-
-
-def _offsets_of(stretches: Mapping[TopicPartition, OffsetRange]) -> int:
+def _offsets_of(unread: Mapping[TopicPartition, OffsetRange]) -> int:
     """Their offsets, holes included."""
-    return sum(len(offsets) for offsets in stretches.values())
+    return sum(len(offsets) for offsets in unread.values())
 
 
 def outgoing(letter: DeadLetter, about: str) -> Outgoing:

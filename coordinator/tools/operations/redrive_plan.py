@@ -123,7 +123,7 @@ class Order:
     def __init__(self, letters: Iterable[Letter]) -> None:
         self.keys: dict[tuple[TopicPartition, bytes], KeyOrder] = {}
         self._dead: set[tuple[TopicPartition, int]] = set()
-        for letter in sorted(letters, key=lambda x: (x.source, x.source_offset)):
+        for letter in sorted(letters, key=lambda letter: (letter.source, letter.source_offset)):
             self._dead.add((letter.source, letter.source_offset))
             if letter.key is not None:
                 self.keys.setdefault((letter.source, letter.key), KeyOrder([])).offsets.append(letter.source_offset)

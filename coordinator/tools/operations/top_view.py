@@ -1,12 +1,12 @@
 """The read model behind `coop-kafka top`: members and lanes at work. Pure."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Self
 
-from coordinator.progress.failing import FailingRecord, deferred_and_parked
+from coordinator.progress.failing import deferred_and_parked
 from coordinator.redis.group_state import GroupState
-from coordinator.redis.lane_lines import BatchLine, CostKind, LaneLine, interesting
+from coordinator.redis.lane_lines import CostKind, LaneLine, interesting
 from coordinator.tools.fields import (
     DeferredKeys,
     EndAge,
@@ -20,10 +20,8 @@ from coordinator.tools.fields import (
     PartitionNumber,
     TopicField,
 )
-from coordinator.tools.operations.views import MemberView, oldest_end_s, runs_s, total_lag, view
-
-MemberBatch = tuple[int, BatchLine]
-"""The time of a report, in ms since 1970 by the clock of Redis, and the batch."""
+from coordinator.tools.operations.group_look import GroupLook
+from coordinator.tools.operations.views import MemberView, live, oldest_end_s, runs_s, total_lag
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +87,12 @@ class TopView:
     end_age_s: EndAge = None
 
 
-def top_view(
-    group: str, state: GroupState, batches: Sequence[MemberBatch], failing: Collection[FailingRecord] = ()
-) -> TopView:
-    """The view of a group at work; `batches` are the last ones of all members, the oldest first."""
-    seen = view(group, state)
-    members = tuple(_member(m, state, batches) for m in seen.members)
-    deferred, parked = deferred_and_parked(failing)
-    behind, age = total_lag(seen.partitions), oldest_end_s(seen.partitions)
-    return TopView(group, seen.state, members, tuple(_lanes(state)), deferred, parked, behind, age)
+def top_view(look: GroupLook) -> TopView:
+    """The view of a group at work."""
+    seen = look.view
+    members, lanes = tuple(_member(m, look) for m in seen.members), tuple(_lanes(look.state))
+    lag, age = total_lag(seen.partitions), oldest_end_s(seen.partitions)
+    return TopView(look.group, seen.state, members, lanes, *deferred_and_parked(look.failing), lag, age)
 
 
 def limited_lanes(state: GroupState) -> tuple[LaneAtWork, ...]:
@@ -107,14 +102,15 @@ def limited_lanes(state: GroupState) -> tuple[LaneAtWork, ...]:
 
 def _lanes(state: GroupState, shown: Callable[[LaneLine], bool] = lambda _: True) -> Iterator[LaneAtWork]:
     """The lanes of members whose lease runs, the most interesting first."""
-    live = {member for member, end in state.leases_ms.items() if end > state.now_ms}
-    member_of = {line: member for member, lines in state.lanes.items() if member in live for line in lines}
+    members = live(state)
+    member_of = {line: member for member, lines in state.lanes.items() if member in members for line in lines}
     return (LaneAtWork.of(member_of[line], line) for line in interesting(member_of) if shown(line))
 
 
-def _member(m: MemberView, state: GroupState, batches: Sequence[MemberBatch]) -> MemberActivity:
+def _member(m: MemberView, look: GroupLook) -> MemberActivity:
+    state = look.state
     lanes, slow_percent = len(state.lanes.get(m.member, ())), int(m.fields.get("slow_percent", "0"))
-    at_ms, last = next(((at, b) for at, b in reversed(batches) if b.member == m.member), (0, None))
+    at_ms, last = look.last_batches.get(m.member, (0, None))
     now = lanes, slow_percent, runs_s(m.member, state) if m.lease_left_ms else None
     if last is None:
         return MemberActivity(m.member, m.state, *now, 0.0, 0.0)

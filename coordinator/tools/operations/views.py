@@ -1,6 +1,6 @@
 """The read model behind `coop-kafka describe`. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -73,6 +73,16 @@ class PartitionView:
     slices: tuple[SlicesView, ...] = ()  # of a group without order, by their first offsets
     end_age_s: EndAge = None
 
+    @property
+    def tp(self) -> TopicPartition:
+        """Topic and number."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def owners(self) -> set[str]:
+        """The members that own its lanes."""
+        return {lane.member for lane in self.lanes if lane.member}
+
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
@@ -124,26 +134,22 @@ class GroupView:
 
 def view(group: str, state: GroupState) -> GroupView:
     """The view of a group."""
-    owners = {member for owned in state.owners.values() for _, _, member in owned}
-    owners |= {s.member for handed in state.handed.values() for s in handed}
-    members = tuple(
-        _member(member, end, state)
-        for member, end in sorted(state.leases_ms.items())
-        if end > state.now_ms or member in owners
-    )
+    shown = live(state) | {member for owners in state.owners.values() for _, _, member in owners}
+    shown |= {s.member for handed in state.handed.values() for s in handed}
+    members = tuple(_member(member, end, state) for member, end in sorted(state.leases_ms.items()) if member in shown)
     recovering_until = float(state.meta.get("recovering_until") or 0)
     return GroupView(
         group=group,
         state=_state(state, members),
         generation=int(state.meta.get("generation", "0")),
         assignor=state.meta.get("protocol", "") + (_FAILED if "failure" in state.meta else ""),
-        reset=int(state.meta.get("reset_epoch", "0")),
+        reset=state.reset_epoch,
         recovering_ms=max(0, int(recovering_until) - state.now_ms),
         policy={name: value for name, value in state.policy.items() if not is_plain_copy(name, value)},
         members=members,
         partitions=tuple(_partition(tp, state) for tp in sorted(state.segments)),
         growths=tuple(_growth(growth, state) for growth in state.growths),
-        ordering=state.meta.get("ordering", "key"),
+        ordering=state.ordering,
         unread=tuple(_unread(state, members)),
     )
 
@@ -157,6 +163,27 @@ def total_lag(partitions: Iterable[PartitionView]) -> int | None:
     """The lag of those partitions whose end is known; None if no end is known."""
     known = [p.lag for p in partitions if p.lag is not None]
     return sum(known) if known else None
+
+
+def whole_lag(partitions: Collection[PartitionView]) -> int | None:
+    """The lag of these partitions; None unless each end is known."""
+    known = [p.lag for p in partitions if p.lag is not None]
+    return sum(known) if len(known) == len(partitions) else None
+
+
+def worst_first(partitions: Iterable[PartitionView]) -> list[PartitionView]:
+    """The partitions, those with the largest lag first."""
+    return sorted(partitions, key=lambda p: (-(p.lag or 0), p.tp))
+
+
+def live(state: GroupState) -> frozenset[str]:
+    """The members whose lease runs."""
+    return frozenset(member for member, end in state.leases_ms.items() if end > state.now_ms)
+
+
+def working(members: Iterable[MemberView]) -> list[str]:
+    """Those of the members that work."""
+    return [m.member for m in members if m.state == WORKING]
 
 
 def lag(position: int, end: int | None) -> int | None:
@@ -190,27 +217,27 @@ def _member_state(member: str, lease_left_ms: int, state: GroupState) -> str:
 
 def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
     """Kafka's name for the state of the group; `Dead` does not occur, since such a group does not exist."""
-    if not any(m.lease_left_ms for m in members):
+    if not live(state):
         return "Empty"
-    if state.meta.get("ordering") == "none":  # it has no assignment (rule: hand-out)
+    if state.ordering == "none":  # it has no assignment (rule: hand-out)
         return "Stable"
-    working = {m.member for m in members if m.state == WORKING}
-    assigned, owned = _assigned(state), _owned(state)
+    at_work = {*working(members)}
+    assigned, taken = _assigned(state), owned(state)
     if state.meta.get("protocol") == PINNED:  # the entries and the ranges of other members wait for their spares
-        assigned, owned = ({m: ranges for m, ranges in of.items() if m in working} for of in (assigned, owned))
-        waiting = assigned.keys() != working
+        assigned, taken = ({m: ranges for m, ranges in of.items() if m in at_work} for of in (assigned, taken))
+        waiting = assigned.keys() != at_work
     else:
-        waiting = state.assignment.keys() != working or _unassigned(state)
+        waiting = state.assignment.keys() != at_work or _unassigned(state)
     if waiting:
         return "PreparingRebalance"
-    return "Stable" if owned == assigned else "CompletingRebalance"
+    return "Stable" if taken == assigned else "CompletingRebalance"
 
 
 def _unread(state: GroupState, members: tuple[MemberView, ...]) -> Iterator[str]:
     """The ranges that no working member of a pinned group names; none in a group that assigns ranges."""
     if state.meta.get("protocol") != PINNED:
         return
-    named = [state.assignment.get(m.member, {}) for m in members if m.state == WORKING]
+    named = [state.assignment.get(member, {}) for member in working(members)]
     for tp in sorted(state.segments):
         yield from (f"{tp} {hashes}" for hashes in missing(WHOLE, (h for ranges in named for h in ranges.get(tp, ()))))
 
@@ -227,11 +254,12 @@ def _assigned(state: GroupState) -> dict[str, Ranges]:
     return {m: of_member for m, of_member in ranges.items() if of_member}
 
 
-def _owned(state: GroupState) -> dict[str, Ranges]:
+def owned(state: GroupState) -> dict[str, Ranges]:
+    """The ranges of each member, at lane epochs in force."""
     found: dict[str, dict[TopicPartition, list[HashRange]]] = {}
     for tp, owners in state.owners.items():
         for hashes, epoch, member in owners:
-            if epoch.partition(".")[0] == state.meta.get("nonce"):
+            if state.in_force(epoch):
                 found.setdefault(member, {}).setdefault(tp, []).append(hashes)
     return {m: {tp: union(r) for tp, r in of_member.items()} for m, of_member in found.items()}
 
@@ -239,16 +267,16 @@ def _owned(state: GroupState) -> dict[str, Ranges]:
 def _partition(tp: TopicPartition, state: GroupState) -> PartitionView:
     segments, owners, end = state.segments[tp], state.owners.get(tp, ()), state.ends.get(tp)
     stable = min((position for _, position in segments), default=state.stable.get(tp, 0))
-    owned = HashMap((hashes, (epoch, member)) for hashes, epoch, member in owners)
+    owner_of = HashMap((hashes, (epoch, member)) for hashes, epoch, member in owners)
     lanes = (
         LaneView(str(hashes), position, lag(position, end), *owner)
         for segment, position in segments
-        for hashes, owner in owned.filled(segment, (None, None))
+        for hashes, owner in owner_of.filled(segment, (None, None))
     )
     found = progress(state, tp)
     slices = tuple(_slices(state, state.handed.get(tp, ()), found))
-    behind, gaps, age = lag(stable, end), count(found), None if end is None else age_s(state, tp.topic)
-    return PartitionView(tp.topic, tp.partition, stable, end, behind, gaps, tuple(lanes), slices, age)
+    behind, gaps = lag(stable, end), count(found)
+    return PartitionView(tp.topic, tp.partition, stable, end, behind, gaps, tuple(lanes), slices, age_s(state, tp))
 
 
 def _slices(state: GroupState, handed: Iterable[Handed], found: Progress) -> Iterator[SlicesView]:
@@ -257,7 +285,7 @@ def _slices(state: GroupState, handed: Iterable[Handed], found: Progress) -> Ite
     for offsets, epoch, member in handed:
         held.setdefault((epoch, member), []).extend(r for s in found.segments for r in s.remaining(offsets))
     for (epoch, member), unread in held.items():
-        if unread and epoch.partition(".")[0] == state.meta.get("nonce"):
+        if unread and state.in_force(epoch):
             yield SlicesView(tuple(map(Inclusive.of, joined(unread))), epoch, member, runs_s(member, state))
 
 

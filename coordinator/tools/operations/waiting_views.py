@@ -1,10 +1,11 @@
-"""Key ranges over which members died or hung, and keys whose record failed, as people and programs see them. Pure."""
+"""Key ranges over which members died or hung, keys whose record failed, and events, as all see them. Pure."""
 
 from dataclasses import dataclass
 from typing import Annotated, Self
 
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord
+from coordinator.redis.group_state import GroupEvent
 from coordinator.tools.fields import DeferredKeys, HashesText, Means, ParkedKeys, PartitionNumber, TopicField
 
 
@@ -58,3 +59,20 @@ class FailingKey:
         next_try_ms = None if record.parked else record.next_ms
         tried = record.offset, record.state, record.attempts, next_try_ms, record.error, record.message
         return cls(record.tp.topic, record.tp.partition, f"{record.key_hash:016x}", *tried)
+
+
+@dataclass(frozen=True, slots=True)
+class EventView:
+    """An event of a group."""
+
+    id: Annotated[str, Means("Id of the entry in Redis.")]
+    at_ms: Annotated[int, Means("Time of the event.", "the first")]
+    kind: Annotated[str, Means("Kind of the event.", "the second")]
+    member: Annotated[str, Means("The member that caused it; empty without one.", "the third")]
+    why: Annotated[str, Means("The reason.", "the rest")]
+    ranges: Annotated[str, Means("Key ranges whose owner changed; empty without them.", "the rest")]
+
+    @classmethod
+    def of(cls, event: GroupEvent) -> Self:
+        """The view of an event."""
+        return cls(event.id, event.at_ms, event.kind, event.member, event.why, event.ranges)

@@ -12,6 +12,7 @@ Names travel as query parameters: a group's name may hold any character. Runs in
 """
 
 from collections.abc import Callable, Collection
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
@@ -23,9 +24,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from coordinator.errors import CoopKafkaError, InvalidOptionError, StoreError
-from coordinator.tools.operations.key_owner import key_owners, usual_partition
+from coordinator.tools.operations.key_owner import key_owners
 from coordinator.tools.operations.picture import PictureTexts, draw
 from coordinator.tools.operations.plane import chosen, plane
+from coordinator.tools.operations.waiting_views import EventView
 from coordinator.tools.page import facts
 from coordinator.tools.page.looks import Looks
 
@@ -89,19 +91,17 @@ def _groups(looks: Looks, _: Request) -> Response:
 
 def _group(looks: Looks, request: Request) -> Response:
     group = _asked(request, "group")
-    seen = facts.overview(group, looks.of(group))
-    return _json(seen | {"lags": looks.lags(group)})
+    return _json(facts.overview(looks.of(group)) | {"lags": looks.lags(group)})
 
 
 def _events(looks: Looks, request: Request) -> Response:
-    return _json([facts.written_event(e) for e in looks.events(_asked(request, "group"))])
+    return _json([asdict(EventView.of(event)) for event in looks.events(_asked(request, "group"))])
 
 
 def _owner(looks: Looks, request: Request) -> Response:
     group, topic, key = (_asked(request, name) for name in ("group", "topic", "key"))
     state, data = looks.of(group).state, key.encode()
-    found = key_owners(state, topic, data, usual_partition(state, topic, data), None)
-    return _json([facts.owner(each) for each in found])
+    return _json([asdict(found) for found in key_owners(state, topic, data)])
 
 
 def _picture(looks: Looks, request: Request) -> Response:
@@ -110,5 +110,5 @@ def _picture(looks: Looks, request: Request) -> Response:
         raise InvalidOptionError(f"partition={number!r:.40} is no number", "give the number of a partition")
     look = looks.of(group)
     seen = plane(look.state, chosen(look.state, topic, int(number)), look.failing)
-    words = PictureTexts(str(seen.tp), f"Lag {seen.end - seen.stable:,}, lanes: {len(seen.lanes)}.", "furthest behind")
+    words = PictureTexts(str(seen.tp), f"Lag {seen.lag:,}, lanes: {len(seen.lanes)}.", "furthest behind")
     return Response(draw(seen, words), headers=HEADERS, media_type="image/svg+xml")

@@ -4,17 +4,14 @@ Worst first: partitions by lag, lanes and failing keys as `coop-kafka top` sorts
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from coordinator.progress.failing import FailingRecord
-from coordinator.redis.group_state import GroupEvent
-from coordinator.tools.operations.key_owner import KeyOwner
-from coordinator.tools.operations.views import GroupView, PartitionView, view
+from coordinator.tools.operations.group_look import GroupLook
+from coordinator.tools.operations.top_view import top_view
+from coordinator.tools.operations.views import PartitionView, worst_first
 from coordinator.tools.operations.waiting_views import FailingKey, StrikeView
-from coordinator.tools.page.look import PageLook
-from coordinator.values.subscription import TopicPartition
 
 MOST = 50
 """The most rows of a list. Any partition can be asked for by its name."""
@@ -22,11 +19,11 @@ MOST = 50
 PageFacts = dict[str, Any]
 
 
-def overview(group: str, look: PageLook) -> PageFacts:
+def overview(look: GroupLook) -> PageFacts:
     """A group: its members, its partitions by lag, its slow lanes, and what waits."""
-    seen, top = view(group, look.state), look.top
+    seen, top, failing = look.view, top_view(look), Counter(record.tp for record in look.failing)
     return {
-        "group": group,
+        "group": look.group,
         "state": seen.state,
         "generation": seen.generation,
         "recovering_ms": seen.recovering_ms,
@@ -38,8 +35,8 @@ def overview(group: str, look: PageLook) -> PageFacts:
             asdict(at_work) | {"host": m.fields.get("host", ""), "lease_left_ms": m.lease_left_ms}
             for m, at_work in zip(seen.members, top.members, strict=True)
         ],
-        "topics": {t: sum(p.topic == t for p in seen.partitions) for t in sorted({p.topic for p in seen.partitions})},
-        "partitions": _partitions(seen, Counter(record.tp for record in look.failing)),
+        "topics": dict(sorted(Counter(p.topic for p in seen.partitions).items())),
+        "partitions": [_partition(p, failing[p.tp]) for p in worst_first(seen.partitions)[:MOST]],
         "lanes": [asdict(lane) for lane in top.lanes[:MOST]],
         "failing": [asdict(FailingKey.of(r)) for r in sorted(look.failing, key=_most_tried)[:MOST]],
         "failing_keys": {"deferred": top.deferred_keys, "parked": top.parked_keys},
@@ -51,27 +48,6 @@ def _most_tried(record: FailingRecord) -> tuple[bool, int]:
     return not record.parked, -record.attempts
 
 
-def _partitions(seen: GroupView, failing: Mapping[TopicPartition, int]) -> list[PageFacts]:
-    worst = sorted(seen.partitions, key=lambda p: (-(p.lag or 0), p.topic, p.partition))
-    return [_partition(p, failing) for p in worst[:MOST]]
-
-
-def _partition(p: PartitionView, failing: Mapping[TopicPartition, int]) -> PageFacts:
-    owners = {lane.member for lane in p.lanes if lane.member}
+def _partition(p: PartitionView, failing: int) -> PageFacts:
     known = {"topic": p.topic, "partition": p.partition, "stable": p.stable, "end": p.end, "lag": p.lag, "gaps": p.gaps}
-    counts = {
-        "lanes": len(p.lanes),
-        "owners": len(owners),
-        "failing": failing.get(TopicPartition(p.topic, p.partition), 0),
-    }
-    return known | counts
-
-
-def written_event(e: GroupEvent) -> PageFacts:
-    """An event."""
-    return {**asdict(e), "at_ms": e.at_ms}
-
-
-def owner(found: KeyOwner) -> PageFacts:
-    """The owner of a key in one partition."""
-    return asdict(found)
+    return known | {"lanes": len(p.lanes), "owners": len(p.owners), "failing": failing}

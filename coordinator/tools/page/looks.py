@@ -6,25 +6,23 @@ Many threads of the server call it; one lock guards it. It keeps the lag over ti
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from coordinator.errors import CoopKafkaError
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import last_events
-from coordinator.redis.group_state import GroupEvent, GroupState
-from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.reports import last_batches
-from coordinator.redis.snapshot import list_groups, read_group
-from coordinator.tools.operations.log_ends import PATIENCE_S, EndsOfKafka, with_ends
-from coordinator.tools.operations.top_view import top_view
-from coordinator.tools.page.look import PageLook
+from coordinator.redis.group_state import GroupEvent
+from coordinator.redis.snapshot import list_groups
+from coordinator.tools.operations.group_look import GroupLook, look_at
+from coordinator.tools.operations.log_ends import PATIENCE_S, EndsOfKafka
+from coordinator.tools.operations.views import total_lag
 
 FRESH_S = 1.0
 """A look serves all questions for so long."""
 
-BATCHES, EVENTS, POINTS = 100, 100, 900
-"""What is read of a group: its last batches and events; and the points of its lag that are kept, one for each look."""
+EVENTS, POINTS = 100, 900
+"""The last events of a group that are read; and the points of its lag that are kept, one for each look."""
 
 
 @dataclass(slots=True)
@@ -35,14 +33,14 @@ class Looks:
     ends_of: EndsOfKafka | None = None
     clock: Callable[[], float] = time.monotonic
     _lock: Lock = field(default_factory=Lock)
-    _known: dict[str, tuple[float, PageLook]] = field(default_factory=dict)
+    _known: dict[str, tuple[float, GroupLook]] = field(default_factory=dict)
     _lags: dict[str, deque[tuple[int, int]]] = field(default_factory=dict)
 
     def groups(self) -> tuple[str, ...]:
         """The names of the groups."""
         return list_groups(self.client)
 
-    def of(self, group: str) -> PageLook:
+    def of(self, group: str) -> GroupLook:
         """The group, at most a second old. Raises `UnknownGroupError`, `StateFormatError`, `RedisUnavailableError`."""
         with self._lock:
             at, look = self._known.get(group, (float("-inf"), None))
@@ -60,21 +58,18 @@ class Looks:
         """The last events, the oldest first."""
         return last_events(self.client, group, EVENTS)
 
-    def _read(self, group: str) -> PageLook:
-        state, trouble = self._with_ends(read_group(self.client, group))
-        poison = OperatorVerbs.of_group(self.client, group).poison
-        failing = poison.failing()
-        top = top_view(group, state, last_batches(self.client, group, BATCHES), failing)
-        if top.lag is not None:
-            self._lags.setdefault(group, deque(maxlen=POINTS)).append((state.now_ms, top.lag))
-        return PageLook(top, state, failing, poison.strikes(), trouble)
+    def _read(self, group: str) -> GroupLook:
+        look = self._with_ends(look_at(self.client, group))
+        if (lag := total_lag(look.view.partitions)) is not None:
+            self._lags.setdefault(group, deque(maxlen=POINTS)).append((look.state.now_ms, lag))
+        return look
 
-    def _with_ends(self, state: GroupState) -> tuple[GroupState, str]:
+    def _with_ends(self, look: GroupLook) -> GroupLook:
         if self.ends_of is None:
-            return state, ""
+            return look
         try:
-            return with_ends(state, self.ends_of(state.segments)), ""
+            return look.with_ends(self.ends_of(look.state.segments))
         except TimeoutError:
-            return state, f"Kafka does not answer within {PATIENCE_S:g} s"
+            return replace(look, trouble=f"Kafka does not answer within {PATIENCE_S:g} s")
         except CoopKafkaError as error:
-            return state, error.headline
+            return replace(look, trouble=error.headline)

@@ -8,8 +8,6 @@ from threading import Thread
 import uvicorn
 from starlette.applications import Starlette
 
-from coordinator.errors import InvalidOptionError
-
 _WAITING = 64  # connections that the kernel holds while the server starts
 
 
@@ -17,7 +15,7 @@ _WAITING = 64  # connections that the kernel holds while the server starts
 def serving(host: str, port: int, page: Starlette) -> Iterator[int]:
     """Serve until the end of the block. Yields the port, which is another one for port 0.
 
-    Raises `InvalidOptionError` if the address cannot be used.
+    Raises `OSError` if the address cannot be used.
     """
     with _listener(host, port) as listener:
         config = uvicorn.Config(page, log_config=None, access_log=False, server_header=False, lifespan="off")
@@ -32,19 +30,13 @@ def serving(host: str, port: int, page: Starlette) -> Iterator[int]:
 
 
 def _listener(host: str, port: int) -> socket.socket:
+    family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind)
     try:
-        family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(where)
-            listener.listen(_WAITING)
-        except OSError:
-            listener.close()
-            raise
-    except OSError as error:
-        raise InvalidOptionError(
-            f"--listen {host}:{port} cannot be used ({error.strerror or error})",
-            "pass an address of this host, and a port that no other program uses",
-        ) from None
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(_WAITING)
+    except OSError:
+        listener.close()
+        raise
     return listener

@@ -196,7 +196,9 @@ FAULTS = (
         "ranges of a member that is gone count as read",
         (
             Edit(
-                "coordinator/tools/operations/views.py", "for m in members if m.state == WORKING]", "for m in members]"
+                "coordinator/tools/operations/views.py",
+                "for member in working(members)]",
+                "for member in (m.member for m in members)]",
             ),
         ),
         ("tests/coordinator/tools/operations/test_views.py",),

@@ -3,12 +3,13 @@
 from mutants.fault import Edit, Fault
 
 _HEALTH, _BAR = "coordinator/tools/operations/group_health.py", "coordinator/tools/cli/progress_bar.py"
+_VIEWS = "coordinator/tools/operations/views.py"
 _VERDICT = ("tests/coordinator/tools/operations/test_group_health.py",)
 
 FAULTS = (
     Fault(
         "a member that hangs counts as one at work",
-        (Edit(_HEALTH, "sum(m.state == WORKING for", "sum(m.lease_left_ms > 0 for"),),
+        (Edit(_HEALTH, "len(working(seen.members))", "len(live(state))"),),
         _VERDICT,
     ),
     Fault(
@@ -23,12 +24,12 @@ FAULTS = (
     ),
     Fault(
         "the report of a lost member counts for the age",
-        (Edit(_HEALTH, "for member in live\n", "for member in state.lanes\n"),),
+        (Edit(_HEALTH, "for member in live(state)\n", "for member in state.lanes\n"),),
         _VERDICT,
     ),
     Fault(
         "a partition whose end is unknown has no lag",
-        (Edit(_HEALTH, "if len(lags) == len(seen.partitions) else None", "if lags else None"),),
+        (Edit(_VIEWS, "if len(known) == len(partitions) else None", "if known else None"),),
         _VERDICT,
     ),
     Fault(

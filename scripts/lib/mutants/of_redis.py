@@ -23,7 +23,7 @@ FAULTS = (
     ),
     Fault(
         "the exporter does not say why Redis takes no writes",
-        (Edit(_EXPORTER, 'str(why or "")', '"" * bool(why)'),),
+        (Edit(_EXPORTER, 'str(refusal(self._client, name) or "")', '"" * bool(refusal(self._client, name))'),),
         ("tests/coordinator/tools/exporter/test_server.py",),
     ),
     Fault(

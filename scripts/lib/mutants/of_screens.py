@@ -63,15 +63,15 @@ FAULTS = (
         (
             Edit(
                 _LOOKS,
-                "except CoopKafkaError as error:\n            return state, error.headline",
-                'except OSError:\n            return state, ""',
+                "except CoopKafkaError as error:\n            return replace(look, trouble=error.headline)",
+                "except OSError:\n            return look",
             ),
         ),
         _LOOKED,
     ),
     Fault(
         "partitions come in the order of their names, so the worst may be missing",
-        (Edit(_FACTS, "key=lambda p: (-(p.lag or 0), p.topic, p.partition)", "key=lambda p: (p.topic, p.partition)"),),
+        (Edit("coordinator/tools/operations/views.py", "key=lambda p: (-(p.lag or 0), p.tp)", "key=lambda p: p.tp"),),
         _SHOWN,
     ),
     Fault(
@@ -138,7 +138,7 @@ FAULTS = (
     ),
     Fault(
         "`stuck` shows ranges only if no key fails",
-        (Edit("coordinator/tools/cli/tables.py", "(ranges, strikes)) if found]", "(ranges, strikes)) if found][:1]"),),
+        (Edit("coordinator/tools/cli/tables.py", "(struck, strikes)) if found]", "(struck, strikes)) if found][:1]"),),
         ("tests/coordinator/tools/cli/test_lane_commands.py",),
     ),
 )

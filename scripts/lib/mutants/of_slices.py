@@ -114,12 +114,12 @@ FAULTS = (
     ),
     Fault(
         "describe shows slices that are void",
-        (Edit(_VIEWS, 'if unread and epoch.partition(".")[0] == state.meta.get("nonce"):', "if unread:"),),
+        (Edit(_VIEWS, "if unread and state.in_force(epoch):", "if unread:"),),
         _OF_VIEWS,
     ),
     Fault(
         "describe hides a dead member that holds slices",
-        (Edit(_VIEWS, "    owners |= {s.member for handed in state.handed.values() for s in handed}\n", ""),),
+        (Edit(_VIEWS, "    shown |= {s.member for handed in state.handed.values() for s in handed}\n", ""),),
         _OF_VIEWS,
     ),
 )

@@ -33,12 +33,12 @@ FAULTS = (
     ),
     Fault(
         "list counts members whose lease has ended",
-        (Edit("coordinator/tools/operations/group_list.py", "m.lease_left_ms > 0", "m.lease_left_ms >= 0"),),
+        (Edit("coordinator/tools/operations/views.py", "if end > state.now_ms)", "if end >= state.now_ms)"),),
         ("tests/coordinator/tools/operations/test_group_list.py",),
     ),
     Fault(
         "a scrape without an answer of Kafka has the lag of the last look of a member",
-        (Edit(_LOOK, "_with_ends(look, ends or {})", "(_with_ends(look, ends) if ends else look)"),),
+        (Edit(_LOOK, "look.with_ends(ends or {})", "(look.with_ends(ends) if ends else look)"),),
         _SERVED,
     ),
     Fault(
@@ -59,7 +59,7 @@ FAULTS = (
     ),
     Fault(
         "a member whose lease has ended counts as a member in Prometheus",
-        (Edit(_SAMPLES, "sum(m.lease_left_ms > 0", "sum(m.lease_left_ms >= 0"),),
+        (Edit(_SAMPLES, "len(live(state))", "len(seen.members)"),),
         _SAMPLED,
     ),
     Fault(
@@ -69,7 +69,13 @@ FAULTS = (
     ),
     Fault(
         "ranges at void lane epochs have an owner in Prometheus",
-        (Edit(_SAMPLES, "            if live and epoch.partition", "            if live or epoch.partition"),),
+        (
+            Edit(
+                "coordinator/tools/operations/views.py",
+                "            if state.in_force(epoch):",
+                "            if epoch:",
+            ),
+        ),
         _SAMPLED,
     ),
 )

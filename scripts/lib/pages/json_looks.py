@@ -8,7 +8,7 @@ from coordinator.tools.operations.group_list import GroupLine
 from coordinator.tools.operations.key_owner import KeyOwner
 from coordinator.tools.operations.top_view import LaneAtWork, TopView
 from coordinator.tools.operations.views import GroupView
-from coordinator.tools.operations.waiting_views import FailingCounts
+from coordinator.tools.operations.waiting_views import EventView, FailingCounts
 from pages.json_fields import KEYS, STRIKES, Document, each
 
 LOOKS = (
@@ -28,14 +28,7 @@ LOOKS = (
     Document(
         "events",
         "One object on each line, for each [event](reference.md#events). With `--follow`, lines go on.",
-        (
-            Field("id", "text", "Id of the entry in Redis."),
-            Field("at_ms", "integer", "Time of the event.", "the first"),
-            Field("kind", "text", "Kind of the event.", "the second"),
-            Field("member", "text", "The member that caused it; empty without one.", "the third"),
-            Field("why", "text", "The reason.", "the rest"),
-            Field("ranges", "text", "Key ranges whose owner changed; empty without them.", "the rest"),
-        ),
+        (*fields_of(EventView),),
     ),
     Document("top", "Members and lanes at work. The most interesting lanes come first.", (*fields_of(TopView),)),
     Document("check", "The verdict. It is printed with every exit code but 2.", (*fields_of(Health),)),

@@ -20,6 +20,7 @@ from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.lane_lines import CostKind, LaneLine, LaneReport, lines_of
+from coordinator.tools.operations.group_look import GroupLook
 from coordinator.tools.operations.top_view import top_view
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE
@@ -236,14 +237,14 @@ def test_the_first_batch_is_at_work_while_it_runs_though_the_member_was_idle_bef
     members.clock.skip(IDLE_MS)
     end = service.next_offset(start, UNLIMITED)
     assert end is not None
-    (at_work,) = top_view(members.name, members.state, []).members
+    (at_work,) = top_view(GroupLook(members.name, members.state)).members
     assert (at_work.runs_s, at_work.ago_s) == (None, None), "it is planned"
     service.tasks(end)
-    runs = top_view(members.name, members.state, [])
+    runs = top_view(GroupLook(members.name, members.state))
     assert [m.runs_s is not None and 0 <= m.runs_s < 30 for m in runs.members] == [True]
     assert sum(lane.quota for lane in runs.lanes) >= 40
     service.next_offset(end, UNLIMITED)
-    assert [m.runs_s for m in top_view(members.name, members.state, []).members] == [None], "it has ended"
+    assert [m.runs_s for m in top_view(GroupLook(members.name, members.state)).members] == [None], "it has ended"
 
 
 def test_a_member_writes_its_lanes_again_after_a_loss_of_state(members: Group, tp: TopicPartition) -> None:

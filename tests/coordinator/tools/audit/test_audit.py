@@ -13,9 +13,10 @@ from coordinator.errors import DataLossError, UnknownTopicError
 from coordinator.kafka.log import KafkaLog
 from coordinator.progress.failing import FailingRecord
 from coordinator.redis.keys import GroupKeys
-from coordinator.tools.audit.audit import BEGAN_LATER, DEAD_UNKNOWN, FILTERED, AuditRequest, Kafka, audit, positions_of
+from coordinator.tools.audit.audit import BEGAN_LATER, DEAD_UNKNOWN, FILTERED, AuditRequest, Kafka, audit
 from coordinator.tools.audit.parquet_sink import ParquetSink
 from coordinator.tools.audit.report import Audit
+from coordinator.tools.operations.group_look import look_at
 from coordinator.values.dead_letter import DeadLetter, SourceRecord
 from coordinator.values.key_hash import hash_key
 from coordinator.values.subscription import TopicPartition
@@ -42,7 +43,7 @@ def audited(
     with closing(KafkaLog(arguments, retries=3, retry_interval_ms=200)) as log:
         kafka = Kafka(arguments, log, key_columns)
         chosen = AuditRequest(dict.fromkeys(topics), **wanted)  # type: ignore[arg-type]
-        return audit(positions_of(members.client, members.name), "the sink", read, kafka, chosen)
+        return audit(look_at(members.client, members.name, batches=0), "the sink", read, kafka, chosen)
 
 
 def found(result: Audit) -> list[tuple[str, str]]:

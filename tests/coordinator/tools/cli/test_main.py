@@ -72,7 +72,7 @@ def test_it_loads_neither_spark_nor_kafka() -> None:
 
 
 def test_only_one_module_prints_and_only_one_makes_texts_of_tables() -> None:
-    allowed = {"print": "printing.py", "echo": "", "Text": "tables.py"}
+    allowed = {"print": "printing.py", "echo": "", "Text": "table_rows.py"}
     for file in [
         *(ROOT / "coordinator" / "tools" / "cli").glob("*.py"),
         ROOT / "spark_coop_source" / "command_line.py",

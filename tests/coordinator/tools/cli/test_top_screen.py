@@ -13,8 +13,10 @@ import pytest
 from broker_jars import ROOT
 from coordinator.errors import RedisUnavailableError
 from coordinator.redis.group_state import GroupEvent, GroupState
+from coordinator.redis.lane_lines import CostKind
 from coordinator.tools.cli.tables import lag_text
 from coordinator.tools.cli.top_screen import TopLook, TopScreen
+from coordinator.tools.operations.group_look import GroupLook
 from coordinator.tools.operations.top_view import top_view
 from coordinator.values.subscription import TopicPartition
 from watched_groups import END, FAILING, HOSTS, ORDERS, OWNED, POSITIONS, SLOW, begun, lanes
@@ -44,7 +46,8 @@ EVENTS = (
 
 
 def look(state: GroupState = STATE) -> TopLook:
-    return TopLook(top_view("orders-to-lake", state, (), FAILING), state, FAILING, EVENTS)
+    seen = GroupLook("orders-to-lake", state, FAILING)
+    return TopLook(seen, top_view(seen), EVENTS)
 
 
 def screens(*keys: str, looks: Callable[[], TopLook] = look, size: tuple[int, int] = SIZE) -> list[str]:
@@ -95,6 +98,12 @@ def test_it_begins_with_the_lane_that_is_worst_and_its_partition() -> None:
     behind = [line.count("\u2588") for line in plane]
     assert behind.count(min(behind)) == 1, "the slow lane"
     assert cells(screen)[0] == ["orders-0", str(SLOW), "m-3f1c", "58", "290", "6.6", "9", "150", "40", "budget"]
+
+
+def test_a_cost_that_was_derived_is_marked_as_in_the_table() -> None:
+    guessed = tuple(replace(line, cost=CostKind.GUESSED) for line in lanes("m-3f1c") if line.hashes == SLOW)
+    (screen,) = screens(looks=lambda: look(replace(STATE, lanes={"m-3f1c": guessed})))
+    assert cells(screen)[0][7] == "~150"
 
 
 def test_a_terminal_cannot_misread_names_of_others() -> None:

@@ -7,7 +7,8 @@ from coordinator.progress.failing import FailingRecord
 from coordinator.redis.group_state import BATCH_BUDGET, LONGEST_BATCH, GroupState
 from coordinator.redis.lane_lines import BatchLine
 from coordinator.tools.exporter.metrics import METRICS
-from coordinator.tools.exporter.samples import ExporterLook, GroupLook, Sample, samples
+from coordinator.tools.exporter.samples import ExporterLook, Sample, samples
+from coordinator.tools.operations.group_look import GroupLook
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from group_states import LOWER, OTHER, TP, UPPER, group_state
@@ -41,7 +42,7 @@ def of(look: ExporterLook) -> dict[tuple[str, tuple[str, ...]], float]:
 
 
 def of_state(state: GroupState = STATE, **more: object) -> dict[tuple[str, tuple[str, ...]], float]:
-    return of(ExporterLook({"g": GroupLook(state, **more)}, state.ends or None, 0.5))  # type: ignore[arg-type]
+    return of(ExporterLook({"g": GroupLook("g", state, **more)}, state.ends or None, 0.5))  # type: ignore[arg-type]
 
 
 def test_a_group_at_work_is_seen_whole() -> None:
@@ -122,7 +123,7 @@ def test_redis_did_not_answer__there_are_no_groups() -> None:
 
 
 def test_a_damaged_group_hides_no_other() -> None:
-    found = of(ExporterLook({"bad": None, "g": GroupLook(STATE)}, {}, 0.0))
+    found = of(ExporterLook({"bad": None, "g": GroupLook("g", STATE)}, {}, 0.0))
     assert found["coop_kafka_consumer_group_readable", ("bad",)] == 0
     assert found["coop_kafka_consumer_group_members", ("g",)] == 1
 

@@ -30,9 +30,9 @@ def test_ends_of_kafka_replace_those_that_a_member_saw() -> None:
 
 
 def test_the_age_of_an_end_is_the_time_since_the_look() -> None:
-    assert age_s(STATE, "orders") == 60
-    assert age_s(replace(STATE, ends_ms={}), "orders") is None, "written by an older member"
-    assert age_s(replace(STATE, ends_ms={"orders": 70_001}), "orders") == 0, "the clock of Redis was set back"
+    assert age_s(STATE, TP) == 60
+    assert age_s(replace(STATE, ends_ms={}), TP) is None, "written by an older member"
+    assert age_s(replace(STATE, ends_ms={"orders": 70_001}), TP) == 0, "the clock of Redis was set back"
 
 
 def test_lag_and_age_of_a_group_are_those_of_partitions_with_a_known_end() -> None:

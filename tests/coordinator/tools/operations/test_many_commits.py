@@ -14,6 +14,7 @@ import pytest
 from coordinator.progress.segments import Progress, Rectangle
 from coordinator.redis.group_state import GroupState
 from coordinator.tools.operations.gaps import gaps, progress
+from coordinator.tools.operations.group_look import GroupLook
 from coordinator.tools.operations.key_owner import key_owners
 from coordinator.tools.operations.top_view import top_view
 from coordinator.tools.operations.views import view
@@ -66,8 +67,8 @@ def parsed(state: GroupState) -> Progress:
 VIEWS: dict[str, Callable[[GroupState], object]] = {
     "describe": lambda state: view("g", state),
     "gaps": gaps,
-    "top": lambda state: top_view("g", state, []),
-    "owner": lambda state: key_owners(state, "orders", b"key", None, None),
+    "top": lambda state: top_view(GroupLook("g", state)),
+    "owner": lambda state: key_owners(state, "orders", b"key"),
     "a member": parsed,
 }
 

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from coordinator.progress.failing import FailingRecord
 from coordinator.redis.group_state import GroupState
-from coordinator.tools.operations.top_view import top_view
+from coordinator.tools.operations.group_look import GroupLook
 from coordinator.tools.page.facts import MOST, overview
-from coordinator.tools.page.look import PageLook
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
 
@@ -25,26 +24,26 @@ STATE = GroupState(
 )
 
 
-def look(state: GroupState = STATE, *failing: FailingRecord) -> PageLook:
-    return PageLook(top_view("g", state, (), failing), state, failing, ())
+def look(state: GroupState = STATE, *failing: FailingRecord) -> GroupLook:
+    return GroupLook("g", state, failing)
 
 
 def test_the_partitions_with_the_largest_lag_come_first_and_the_others_are_counted() -> None:
-    seen = overview("g", look())
+    seen = overview(look())
     assert [row["lag"] for row in seen["partitions"]] == list(range(2 * MOST - 1, MOST - 1, -1))
     assert seen["topics"] == {"orders": 2 * MOST}
     assert (seen["lag"], seen["end_age_s"]) == (sum(range(2 * MOST)), 3.0)
 
 
 def test_no_log_end_is_known__no_lag() -> None:
-    seen = overview("g", look(replace(STATE, ends={}, ends_ms={})))
+    seen = overview(look(replace(STATE, ends={}, ends_ms={})))
     assert (seen["lag"], seen["end_age_s"], seen["partitions"][0]["lag"]) == (None, None, None)
 
 
 def test_parked_keys_come_before_those_that_are_tried_again() -> None:
     tried = [FailingRecord(TPS[1], key, 7, key, 0, False, "ValueError", "no") for key in range(1, MOST + 1)]
     parked = FailingRecord(TPS[1], 99, 7, 1, 0, True, "KeyError", "no")
-    seen = overview("g", look(STATE, *tried, parked))
+    seen = overview(look(STATE, *tried, parked))
     assert [row["attempts"] for row in seen["failing"]] == [1, *range(MOST, 1, -1)]
     assert seen["failing_keys"] == {"deferred": MOST, "parked": 1}
     assert {row["failing"] for row in seen["partitions"]} == {0}, "its partition is not among the worst"
