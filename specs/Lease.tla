@@ -199,13 +199,10 @@ Next ==
 Spec == Init /\ [][Next]_vars
 
 --------------------------------------------------------------------------------------
-(* Promises: they follow from the rules, so no switch is theirs. *)
+(* A promise: it follows from the rules, so no switch is its own. *)
 
 \* rule: nothing-lost. All offsets left of a position are in the sink.
 NothingLost == \A l \in Lane : \A o \in 0..(position[l] - 1) : o \in sink[l]
-
-\* rule: key-order. The first delivery of an offset comes after those of all lower ones.
-KeyOrder == \A l \in Lane : \A o \in sink[l] : \A lower \in 0..(o - 1) : lower \in sink[l]
 
 (* Rules: an invariant for each switch. [][P]_vars is an invariant of steps: x' is x after the step. *)
 

@@ -282,7 +282,7 @@ Next ==
 Spec == Init /\ [][Next]_vars
 
 --------------------------------------------------------------------------------------
-(* Promises: they follow from the rules, so no switch is theirs. *)
+(* A promise: it follows from the rules, so no switch is its own. *)
 
 \* rule: nothing-lost. All offsets left of a position are in the sink: of this group, since the last reset, and in the log
 \* of now as soon as Redis has its leader epoch.
