@@ -1,6 +1,6 @@
 # The commands of a contributor. `make` prints this list; each line is a script that also runs by itself.
 .DEFAULT_GOAL := help
-.PHONY: help demo test fast format lint pages site simulate ci release
+.PHONY: help demo test fast format lint pages site simulate specs ci release
 env := scripts/lib/environment.sh
 words ?=
 
@@ -32,6 +32,9 @@ site:  ## build the documentation
 
 simulate:  ## a minute of the simulation, from a new seed
 	scripts/simulate --seconds 60
+
+specs:  ## the models of the protocol, and each rule switched off
+	scripts/specs
 
 ci:  ## everything that a change must pass
 	.ci/run
