@@ -20,6 +20,7 @@ from coordinator.member.log_view import mirrored_topics
 from coordinator.member.proving import facts_of_these_logs, mirrored, read
 from coordinator.member.requests import (
     LogLine,
+    ReadExtents,
     ReadGroupOffsets,
     ReadRedisTime,
     ReadResetEpoch,
@@ -31,7 +32,7 @@ from coordinator.member.state import State
 from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.growth import Growth
-from coordinator.progress.leader_epochs import Extent, Extents
+from coordinator.progress.leader_epochs import Extent, Extents, parsed
 from coordinator.progress.ownership import Facts
 from coordinator.values.offset_spec import Earliest
 from coordinator.values.subscription import Assigned, Topic, TopicPartition
@@ -76,8 +77,21 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
         LogLine(f"group {settings.group}: the mirror counts up to there only: {loss}") for loss in cut.values()
     )
     recovered = replace(state, life=life, owning=owning, mirrored=replace(state.mirrored, extents=extents))
-    texts = _extent_texts(state, extents, facts, reset, topics)
+    texts = _without_kept(_extent_texts(state, extents, facts, reset, topics), reset, topics, seen)
     return Decision(recovered, (*([ReportEnds({}, texts)] if texts else []), why, *lines), LookAgain())
+
+
+def _without_kept(
+    texts: Mapping[TopicPartition, str], reset: int, topics: Mapping[str, Topic], seen: Seen
+) -> dict[TopicPartition, str]:
+    """The extents of partitions for which Redis has none.
+
+    Another position may be higher than the proof, as one of before a cut that was accepted, in an old copy of Redis. It
+    keeps its own extent, so that the next look compares it with the log.
+    """
+    known = seen.of(ReadExtents(tuple(sorted(topics)))) if texts else {}
+    kept = parsed(known, reset, {name: topic.id for name, topic in topics.items()})
+    return {tp: text for tp, text in texts.items() if tp not in kept}
 
 
 def _extent_texts(

