@@ -193,6 +193,8 @@ FIELDS = [
     pytest.param("member", "capacity", "lots", id="a member whose capacity is no number"),
     pytest.param("member", "capacity", "0", id="a member without capacity"),
     pytest.param("member", "slow_percent", "half", id="a member whose slow slots are no number"),
+    pytest.param("member", "backlog_ms", "-1", id="a member whose backlog is no time"),
+    pytest.param("member", "load_percent", "1.5", id="a member whose load is no whole number"),
     pytest.param("member", "longest.batch.ms", "soon", id="a member whose longest batch is no number"),
     pytest.param("member", "batch.time.budget", "soon", id="a member whose budget is no number"),
 ]

@@ -45,8 +45,8 @@ class Exporter(Served):
 
 
 @contextmanager
-def exporter(redis_url: str, bootstrap: str) -> Iterator[Exporter]:
+def exporter(redis_url: str, bootstrap: str, *options: str) -> Iterator[Exporter]:
     """An exporter on a free port."""
     line = r"Metrics at http://127\.0\.0\.1:(\d+)/metrics\n"
-    with served("exporter", line, "--redis", redis_url, "--bootstrap-server", bootstrap) as running:
+    with served("exporter", line, "--redis", redis_url, "--bootstrap-server", bootstrap, *options) as running:
         yield Exporter(running.process, running.port)

@@ -7,10 +7,11 @@ import typer
 from coordinator.errors import GroupError, StoreError
 from coordinator.redis.snapshot import read_group, refusal
 from coordinator.tools.cli import wording
-from coordinator.tools.cli.command_options import AsJson, Group, Redis, connected, print_json
+from coordinator.tools.cli.command_options import AsJson, DrainWithin, Group, Redis, connected, print_json
 from coordinator.tools.cli.printing import counted, print_lines, seconds
 from coordinator.tools.cli.progress_bar import waiting
 from coordinator.tools.operations.group_health import CheckLimits, CheckStatus, Health, health, refused, unreadable
+from coordinator.tools.operations.wanted_slots import DRAIN_S
 
 EXIT_CODES = {CheckStatus.OK: 0, CheckStatus.UNKNOWN: 1, CheckStatus.FAILING: 3}
 """2 is wrong usage, as for every verb."""
@@ -25,6 +26,7 @@ def check(
     max_age: Annotated[
         int | None, typer.Option(min=0, metavar="SECONDS", help="Largest age of the oldest unread record.")
     ] = None,
+    drain_within: DrainWithin = DRAIN_S,
     as_json: AsJson = False,
 ) -> None:
     """Check a group for a probe, and print one line: members at work, lag, and age of the oldest unread record.
@@ -35,7 +37,7 @@ def check(
     limits = CheckLimits(max_lag, max_age)
     try:
         with waiting("check", as_json=as_json), connected(redis) as client:
-            found = health(group, read_group(client, group), limits)
+            found = health(group, read_group(client, group), limits, drain_within)
             if error := refusal(client, group):
                 found = refused(found, wording.line(error, ()))
     except (StoreError, GroupError) as error:

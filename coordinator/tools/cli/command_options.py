@@ -41,6 +41,15 @@ Redis = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
+DrainWithin = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="SECONDS",
+        help="Time in which the wanted slots would read the backlog, for autoscalers.",
+    ),
+]
+
 Execute = Annotated[
     bool, typer.Option("--execute", help="Make the change. Without it, the command only shows the change.")
 ]

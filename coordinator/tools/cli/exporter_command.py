@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from coordinator.tools.cli.command_options import Redis, connected
+from coordinator.tools.cli.command_options import DrainWithin, Redis, connected
 from coordinator.tools.cli.kafka_arguments import Bootstrap, CommandConfig
 from coordinator.tools.cli.listening import checked, ends_of_kafka, listening, missing, place, stopping, url
 from coordinator.tools.cli.printing import complain, print_lines
+from coordinator.tools.operations.wanted_slots import DRAIN_S
 
 
 def exporter(
@@ -23,6 +24,7 @@ def exporter(
             help="Address of the HTTP server. Without HOST, all IPv4 addresses of this host.",
         ),
     ] = ":9308",
+    drain_within: DrainWithin = DRAIN_S,
 ) -> None:
     """Serve metrics of all groups to Prometheus, until Ctrl-C or SIGTERM. monitoring.md lists them.
 
@@ -38,7 +40,7 @@ def exporter(
         stopping() as until_stopped,
         connected(redis) as client,
         ends_of_kafka(context, bootstrap_server, command_config) as ends,
-        listening(serving(host, port, Watcher(client, ends, complain)), host, port) as used,
+        listening(serving(host, port, Watcher(client, ends, complain, drain_within)), host, port) as used,
     ):
         print_lines(f"Metrics at {url(host, used)}metrics")
         until_stopped()

@@ -13,14 +13,17 @@ from coordinator.redis.snapshot import list_groups, of_one_group, refusal
 from coordinator.tools.exporter.samples import ExporterLook
 from coordinator.tools.operations.group_look import GroupLook, look_at
 from coordinator.tools.operations.log_ends import PATIENCE_S, EndsOfKafka, LogEnds
+from coordinator.tools.operations.wanted_slots import DRAIN_S
 from coordinator.values.subscription import TopicPartition
 
 
 class Watcher:
     """Looks at each call of `look`. `warn` gets a line for each new trouble."""
 
-    def __init__(self, client: RedisClient, ends_of: EndsOfKafka, warn: Callable[[str], None]) -> None:
-        self._client, self._ends_of, self._warn = client, ends_of, warn
+    def __init__(
+        self, client: RedisClient, ends_of: EndsOfKafka, warn: Callable[[str], None], drain_s: int = DRAIN_S
+    ) -> None:
+        self._client, self._ends_of, self._warn, self._drain_s = client, ends_of, warn, drain_s
         self._warned: dict[str, str] = {}
 
     def look(self) -> ExporterLook:
@@ -29,7 +32,7 @@ class Watcher:
         groups = self._groups()
         ends = self._ends({tp for look in (groups or {}).values() if look for tp in look.state.segments})
         current = {name: look and look.with_ends(ends or {}) for name, look in (groups or {}).items()}
-        return ExporterLook(None if groups is None else current, ends, time.monotonic() - began)
+        return ExporterLook(None if groups is None else current, ends, time.monotonic() - began, self._drain_s)
 
     def _groups(self) -> dict[str, GroupLook | None] | None:
         try:

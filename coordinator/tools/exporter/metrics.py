@@ -59,6 +59,11 @@ BATCH = Metric(f"{_OF_GROUP}member_batch_seconds", MEMBER, "Time since the batch
 LAST_BATCH = Metric(f"{_OF_GROUP}member_last_batch_seconds", MEMBER, "Duration of the last batch.")
 BUDGET = Metric(f"{_OF_GROUP}member_batch_budget_seconds", MEMBER, "`batchTimeBudget`; absent if it is 0.")
 LONGEST = Metric(f"{_OF_GROUP}member_longest_batch_seconds", MEMBER, "`longestBatch`: then it counts as hung.")
+WANTED = Metric(
+    f"{_OF_GROUP}wanted_slots",
+    GROUP,
+    "Slots that read what arrives, and the backlog within `--drain-within`. At least 1 while there is a lag.",
+)
 TOPIC_LAG = Metric(f"{_OF_GROUP}topic_lag", TOPIC, "Sum of the lags of its partitions.")
 HASH_LAG = Metric(
     f"{_OF_GROUP}topic_hash_lag",
@@ -92,5 +97,5 @@ METRICS = (
     *(REDIS_UP, KAFKA_UP, SCRAPE, READABLE, WRITABLE, INFO, MEMBERS, REBALANCES, GENERATION_AGE),
     *(PARKED_LANES, STRUCK_LANES, PARKED_KEYS, DEFERRED_KEYS, DEFERRED_AGE),
     *(MEMBER_INFO, LEASE, BATCH, LAST_BATCH, BUDGET, LONGEST),
-    *(TOPIC_LAG, HASH_LAG, LAG, STABLE, GAP, LANE_LAG, OWNED, LOG_END),
+    *(WANTED, TOPIC_LAG, HASH_LAG, LAG, STABLE, GAP, LANE_LAG, OWNED, LOG_END),
 )

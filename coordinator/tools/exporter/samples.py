@@ -17,6 +17,7 @@ from coordinator.tools.operations.gaps import gaps
 from coordinator.tools.operations.group_look import GroupLook
 from coordinator.tools.operations.log_ends import LogEnds
 from coordinator.tools.operations.views import GroupView, MemberView, PartitionView, live, owned, runs_s, whole_lag
+from coordinator.tools.operations.wanted_slots import DRAIN_S, wanted_slots
 from coordinator.values.ranges import HASH_MAX
 from coordinator.values.subscription import TopicPartition
 
@@ -41,6 +42,7 @@ class ExporterLook:
     groups: Mapping[str, GroupLook | None] | None  # None for a damaged group; None if Redis did not answer
     ends: LogEnds | None  # None if Kafka was not asked, or did not answer
     took_s: float
+    drain_s: int = DRAIN_S  # in which the wanted slots would read the backlog
 
     @property
     def asked_kafka(self) -> bool:
@@ -59,6 +61,7 @@ def samples(look: ExporterLook, age_of: AgeOf) -> Iterator[Sample]:
     for group, of_group in (look.groups or {}).items():
         yield Sample(metrics.READABLE, (group,), of_group is not None)
         if of_group is not None:
+            yield Sample(metrics.WANTED, (group,), _wanted(of_group, look.drain_s))
             yield from _of_group(of_group, age_of)
 
 
@@ -79,6 +82,10 @@ def _of_group(look: GroupLook, age_of: AgeOf) -> Iterator[Sample]:
     for p in gaps(state):
         yield Sample(metrics.GAP, (group, p.topic, str(p.partition)), p.furthest - p.stable)
     yield from _owned(group, state)
+
+
+def _wanted(look: GroupLook, drain_s: int) -> int:
+    return wanted_slots(look.state, whole_lag(look.view.partitions), drain_s)
 
 
 def _held_back(group: str, look: GroupLook, age_of: AgeOf) -> Iterator[Sample]:

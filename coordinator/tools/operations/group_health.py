@@ -15,6 +15,7 @@ from typing import Annotated
 from coordinator.redis.group_state import GroupState
 from coordinator.tools.fields import GroupField, Means, RecoveringMs
 from coordinator.tools.operations.views import live, oldest_end_s, runs_s, view, whole_lag, working
+from coordinator.tools.operations.wanted_slots import DRAIN_S, wanted_slots
 
 
 class CheckStatus(StrEnum):
@@ -44,16 +45,20 @@ class Health:
     lag: Annotated[int | None, Means("Offsets to the log ends, all partitions; null if unknown.", "lag")] = None
     age_s: Annotated[float | None, Means("Age of the oldest unread record; null if unknown.", "age")] = None
     age_at_least: Annotated[bool, Means("Whether `age_s` is a lower bound.", "age")] = False
+    wanted_slots: Annotated[
+        int | None, Means("Slots that would read the backlog within --drain-within, for autoscalers; null if unknown.")
+    ] = None
     reasons: Annotated[tuple[str, ...], Means("Empty if it is ok.", "the rest")] = ()
     recovering_ms: RecoveringMs = 0
 
 
-def health(group: str, state: GroupState, limits: CheckLimits) -> Health:
+def health(group: str, state: GroupState, limits: CheckLimits, drain_s: int = DRAIN_S) -> Health:
     """The verdict on a group."""
     seen = view(group, state)
     at_work, lag = len(working(seen.members)), whole_lag(seen.partitions)
     age = (0.0, False) if lag == 0 else _age(state)
     found = Health(group, CheckStatus.OK, seen.state, at_work, lag, *age, recovering_ms=seen.recovering_ms)
+    found = replace(found, wanted_slots=wanted_slots(state, lag, drain_s))
     if failures := tuple(_failures(found, limits, oldest_end_s(seen.partitions))):
         return replace(found, status=CheckStatus.FAILING, reasons=failures)
     if doubts := tuple(_doubts(found, limits)):

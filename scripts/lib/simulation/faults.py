@@ -89,8 +89,8 @@ def copying_checkpoints(mixture: Mixture) -> Mixture:
 
 
 def cutting(mixture: Mixture) -> Mixture:
-    """The same, with logs that are cut and topics that are created again."""
-    return {**mixture, cut_log: 15, topic_again: 5, _produce: 30}
+    """The same, with logs that are cut, topics that are created again, and copies of Redis of before that."""
+    return {**mixture, cut_log: 15, topic_again: 5, _produce: 30, _copy: 10, _restore_redis: 10}
 
 
 def restarting(mixture: Mixture) -> Mixture:

@@ -75,7 +75,7 @@ DOCUMENTS: dict[str, object] = {
     "top": TopView(
         "g", "Stable", (MemberActivity("m-1", "working", 1, 45, 0.5, 10.0, 3.0, 93, 2.0, "-", "x"),), (LINE,)
     ),
-    "check": Health("g", CheckStatus.FAILING, "Stable", 1, 9, 7.5, False, ("a reason",)),
+    "check": Health("g", CheckStatus.FAILING, "Stable", 1, 9, 7.5, False, 3, ("a reason",)),
     "stuck": documents.of_stuck([STRIKE], [FAILING]),
     "release": documents.of_stuck([STRIKE], [FAILING]),
     "drain": documents.of_drain(["m-1"], 2.34, done=True, executed=True),

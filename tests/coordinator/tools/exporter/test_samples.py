@@ -72,6 +72,7 @@ def test_a_group_at_work_is_seen_whole() -> None:
         (f"{group}member_last_batch_seconds", member): 7.5,
         (f"{group}member_batch_budget_seconds", member): 10,
         (f"{group}member_longest_batch_seconds", member): 300,
+        (f"{group}wanted_slots", ("g",)): 1,
         (f"{group}topic_lag", ("g", "orders")): 22,
         **{(f"{group}topic_hash_lag", ("g", "orders", str(digit))): 6 if digit < 4 else 22 for digit in range(8)},
         (f"{group}topic_partition_lag", first): 22,
