@@ -33,21 +33,24 @@ class OutOfDateError(Exception):
 
 
 class Token(NamedTuple):
-    """A word of the code; `depth` brackets are open before it."""
+    """A word of the code."""
 
     text: str
     start: int
     end: int
-    depth: int
+    depth: int  # of open brackets before it
+    begins: bool  # a line, outside of brackets
 
 
 def tokens(text: str, *, lua: bool) -> list[Token]:
     """The tokens of a text, without comments."""
-    found, depth = list[Token](), 0
+    found, depth, end = list[Token](), 0, 0
     for match in re.finditer(_TOKEN[1 + lua] + _TOKEN[0], text, re.DOTALL):
-        word = match[0]
+        word, start = match[0], match.start()
         if not word.startswith("--" if lua else "#"):
-            found.append(Token(word, *match.span(), depth))
+            begins = not depth and (not found or "\n" in text[end:start])
+            end = match.end()
+            found.append(Token(word, start, end, depth, begins))
             depth += (word in _OPEN) - (word in _CLOSE)
     return found
 
@@ -122,36 +125,17 @@ class Code:
         Words at its edges, such as `if`, only help to name it.
         """
         inner = [i for i in self.found(words) if self.tokens[i].text not in _EDGES[self.lua]]
-        first, last = inner[0], inner[-1]
-        while last + 1 < len(self.tokens) and self.tokens[last + 1].depth > self.tokens[first].depth:
-            last += 1  # to the end of a call that the words begin
-        while first and not self._edge(first - 1, first, _OPEN):
-            first = self._opener(first - 1)
-        while last + 1 < len(self.tokens) and not self._edge(last + 1, last + 1, _CLOSE):
-            last = self._closer(last + 1)
+        first, last, depth = inner[0], inner[-1], min(self.tokens[i].depth for i in inner)
+        while first and not self._edge(self.tokens[first - 1], self.tokens[first], depth):
+            first -= 1
+        while last + 1 < len(self.tokens) and not self._edge(self.tokens[last + 1], self.tokens[last + 1], depth):
+            last += 1
         return self.tokens[first].start, self.tokens[last].end
 
-    def _edge(self, i: int, after: int, brackets: frozenset[str]) -> bool:
-        """Whether token `i` is no part of a condition, or a line ends before token `after`."""
-        between = self.text[self.tokens[after - 1].end : self.tokens[after].start]
-        ends = "\n" in between and not self.tokens[after].depth
-        return ends or self.tokens[i].text in _EDGES[self.lua] | brackets
-
-    def _opener(self, i: int) -> int:
-        """The bracket that token `i` closes; `i` itself if it closes none."""
-        if self.tokens[i].text not in _CLOSE:
-            return i
-        return next(j for j in range(i, -1, -1) if self._is_at(j, self.tokens[i].depth - 1))
-
-    def _closer(self, i: int) -> int:
-        """The bracket that closes token `i`; `i` itself if it opens none."""
-        if self.tokens[i].text not in _OPEN:
-            return i
-        inner = self.tokens[i].depth + 1
-        return next(j for j in range(i + 1, len(self.tokens)) if self._is_at(j, inner, _CLOSE))
-
-    def _is_at(self, i: int, depth: int, brackets: frozenset[str] = _OPEN) -> bool:
-        return self.tokens[i].depth == depth and self.tokens[i].text in brackets
+    def _edge(self, token: Token, after: Token, depth: int) -> bool:
+        """Whether a condition at this depth ends before or behind a token, or with the line before the one `after`."""
+        around = token.depth == depth and token.text in _EDGES[self.lua] | _CLOSE
+        return token.depth < depth or around or after.begins
 
     def statement(self, words: str) -> tuple[int, int]:
         """The span of the innermost statement that has these words, with its block, without its indentation."""
@@ -169,11 +153,7 @@ class Code:
     @cached_property
     def _statements(self) -> list[int]:
         """Where the lines begin that begin with a statement."""
-        lines = [0, *(match.end() for match in re.finditer("\n", self.text))]
-        firsts = ((line, next((t for t in self.tokens if t.start >= line), None)) for line in lines)
-        return [
-            line for line, first in firsts if first and not first.depth and "\n" not in self.text[line : first.start]
-        ]
+        return [self.text.rfind("\n", 0, token.start) + 1 for token in self.tokens if token.begins]
 
     def _column(self, line: int) -> int:
         return len(self.text[line:]) - len(self.text[line:].lstrip(" "))
