@@ -1,67 +1,8 @@
-"""All seeded faults."""
+"""All seeded faults. A test compares them with the rules of docs/protocol.md: each rule has one at least."""
 
-from mutants import (
-    of_assignors,
-    of_audits,
-    of_clusters,
-    of_commits,
-    of_dead_letters,
-    of_early_ends,
-    of_failing_keys,
-    of_filters,
-    of_foundings,
-    of_functions,
-    of_growth,
-    of_joins,
-    of_members,
-    of_options,
-    of_pinned,
-    of_policies,
-    of_positions,
-    of_probes,
-    of_reading,
-    of_redis,
-    of_replica_sets,
-    of_resets,
-    of_screens,
-    of_servers,
-    of_service,
-    of_slices,
-    of_slow_keys,
-    of_standbys,
-    of_steering,
-    of_watching,
-)
+from mutants import of_batches, of_commits, of_members, of_positions
 
-FAULTS = (
-    *of_positions.FAULTS,
-    *of_growth.FAULTS,
-    *of_commits.FAULTS,
-    *of_dead_letters.FAULTS,
-    *of_early_ends.FAULTS,
-    *of_failing_keys.FAULTS,
-    *of_filters.FAULTS,
-    *of_functions.FAULTS,
-    *of_joins.FAULTS,
-    *of_resets.FAULTS,
-    *of_foundings.FAULTS,
-    *of_screens.FAULTS,
-    *of_servers.FAULTS,
-    *of_members.FAULTS,
-    *of_assignors.FAULTS,
-    *of_audits.FAULTS,
-    *of_clusters.FAULTS,
-    *of_pinned.FAULTS,
-    *of_policies.FAULTS,
-    *of_service.FAULTS,
-    *of_reading.FAULTS,
-    *of_redis.FAULTS,
-    *of_replica_sets.FAULTS,
-    *of_slices.FAULTS,
-    *of_slow_keys.FAULTS,
-    *of_standbys.FAULTS,
-    *of_steering.FAULTS,
-    *of_watching.FAULTS,
-    *of_options.FAULTS,
-    *of_probes.FAULTS,
-)
+FAULTS = (*of_batches.FAULTS, *of_members.FAULTS, *of_positions.FAULTS, *of_commits.FAULTS)
+
+WITHOUT: dict[str, str] = {}
+"""Rules without a fault, each with the reason."""

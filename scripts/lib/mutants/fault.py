@@ -1,25 +1,24 @@
-"""A seeded fault: a mistake that a hurried change could make, and the tests that should catch it."""
+"""A seeded fault: a mistake that a hurried change could make, the rule that it breaks, and what should catch it."""
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """One place of one file; the file contains `old` exactly once, or the fault is out of date."""
-
-    path: str
-    old: str
-    new: str
+from mutants.changes import Change
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A mistake in the code, as edits, and its catchers: first the tests, then the simulation."""
+    """A mistake in the code, and its catcher: a test, or else schedules of the simulation."""
 
-    name: str
-    edits: tuple[Edit, ...]
-    tests: tuple[str, ...] = ()  # as pytest names them
+    breaks: str  # a rule of docs/protocol.md, or a heading of docs/guarantees.md, as links name it
+    mistake: str
+    change: Change
+    test: str = ""  # as pytest names it
     schedules: int = 0  # of the simulation
+
+    @property
+    def name(self) -> str:
+        """The rule and the mistake."""
+        return f"{self.breaks}: {self.mistake}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from mutants.fault import Fault, Find
 from mutants.tree import broken
 
 _PATIENCE_S = 900
-_AT_ONCE = 10  # files of tests that run within this time without a fault
+_AT_ONCE = 40  # tests that run within this time without a fault
 _FAILED = re.compile(r"^(?:FAILED|ERROR) tests/(.+?)(?: - |$)", re.MULTILINE)  # not a line of a log
 _VIOLATION = re.compile(r"^seed (\d+): (.*)", re.MULTILINE)
 
@@ -34,7 +35,7 @@ class Hunt:
         """Run every catcher once without a fault; raises `UnsoundError` if one fails."""
         began = time.monotonic()
         wanted = list(faults)
-        tests = sorted({test for fault in wanted for test in fault.tests})
+        tests = sorted({fault.test for fault in wanted if fault.test})
         schedules = max((fault.schedules for fault in wanted), default=0)
         some = (tests[at : at + _AT_ONCE] for at in range(0, len(tests), _AT_ONCE))
         if caught := next(filter(None, map(self._tests, some)), "") or self._simulation(schedules):
@@ -44,8 +45,8 @@ class Hunt:
     def find(self, fault: Fault) -> Find:
         """The catcher of this fault."""
         began = time.monotonic()
-        with broken(self.tree, fault):
-            caught = self._tests(fault.tests) or self._simulation(fault.schedules)
+        with broken(self.tree, fault.change):
+            caught = self._tests([fault.test] if fault.test else ()) or self._simulation(fault.schedules)
         return Find(fault.name, caught, time.monotonic() - began)
 
     def _tests(self, tests: Sequence[str]) -> str:
@@ -82,7 +83,9 @@ class Hunt:
         )
         try:
             output, _ = process.communicate(timeout=_PATIENCE_S)
+            return process.returncode, output
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return None, process.communicate()[0]
-        return process.returncode, output
+            return None, ""
+        finally:  # also if the hunt is ended
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)

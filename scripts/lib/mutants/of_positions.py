@@ -1,333 +1,174 @@
-"""Faults in positions: offsets, hashes, segments, and the scripts that move them."""
+"""Faults against the rules of positions and losses: first positions, proofs, resets, recoveries, lost records."""
 
-from mutants.fault import Edit, Fault
+from mutants.changes import Begins, Fails, Holds, Put, Without
+from mutants.fault import Fault
 
-_PRELUDE, _PROGRESS_LUA = "coordinator/redis/lua/shared/prelude.lua", "coordinator/redis/lua/shared/progress.lua"
-_RAISED = "if fact.position and less(s.position, fact.position) then s.position, more = fact.position, true end"
-_STABLE = "if not stable or less(s.position, stable) then stable = s.position end"
-_SCRIPTS = ("tests/coordinator/redis/test_store.py", "tests/coordinator/redis/test_commits.py")
-_CUT_LOGS = ("tests/coordinator/redis/test_store.py", "tests/coordinator/member/test_cut_logs.py")
-_LOW_ENDS, _LOSING = "coordinator/member/low_ends.py", "tests/coordinator/member/test_losing.py"
-_LOW = (_LOSING, "tests/coordinator/member/test_low_ends.py")
-_BELIEVED = "believed=now_ms - since_ms >= LOW_MS"
-_PROGRESS = ("tests/coordinator/progress/test_segments.py",)
+_LUA, _SHARED = "coordinator/redis/lua/", "coordinator/redis/lua/shared/"
+_PRELUDE, _LEASES, _RECOVER = f"{_SHARED}prelude.lua", f"{_SHARED}leases.lua", f"{_LUA}recover.lua"
+_CREATE, _FIRST = f"{_LUA}create_positions.lua", "coordinator/member/first_positions.py"
+_LOSING = "coordinator/member/losing.py"
+
+_MEMBER, _REDIS = "tests/coordinator/member/test_", "tests/coordinator/redis/test_"
+_PROGRESS = "tests/coordinator/progress/test_"
 
 FAULTS = (
     Fault(
+        "first-positions",
+        "first positions are set twice",
+        Put(_CREATE, ")) and redis.call('EXISTS', segments) == 0", "))"),
+        f"{_REDIS}store.py::test_nothing_to_created_sets_first_positions_once",
+    ),
+    Fault(
+        "create-once",
+        "a call that places new partitions creates the group",
+        Fails(_CREATE, "A.nonce == ''"),
+        f"{_REDIS}store.py::test_a_call_that_only_places_partitions_creates_no_group",
+    ),
+    Fault(
+        "checkpoint-on-resume",
+        "a part of a checkpoint beyond the log is used",
+        Fails("coordinator/member/accepting.py:accept", "settings.fail_on_data_loss"),
+        f"{_MEMBER}accepting.py::test_a_log_that_ends_before_it_for_seconds__data_loss",
+    ),
+    Fault(
+        "assert-beginnings",
+        "a skipped part of a replay is asserted as done",
+        Put(
+            "coordinator/progress/ownership.py:asserted",
+            "lane.position) for h in missing",
+            "lane.until) for h in missing",
+        ),
+        f"{_PROGRESS}ownership.py::test_the_end_of_a_slice_is_asserted_where_this_process_authorised_it_and_only_there",
+    ),
+    Fault(
+        "mirror-after-reset",
+        "the mirror is written once, also if a reset or a cut came between",
+        Put("coordinator/member/apply.py:World.mirror", "while allowed", "for _ in (allowed,)"),
+        f"{_MEMBER}mirrored_cuts.py::test_a_mirror_that_is_written_late_gives_way_to_a_cut_that_was_accepted_meanwhile",
+    ),
+    Fault(
+        "mirror-refresh",
+        "the mirror of an idle group is never written again",
+        Put("coordinator/member/mirroring.py:REFRESH_MS", "30_000", "3_000_000"),
+        f"{_MEMBER}mirroring.py::test_positions_have_not_moved_for_long__mirror_again",
+    ),
+    Fault(
+        "reset-epoch",
+        "an assertion of an older reset epoch is taken",
+        Fails(f"{_LUA}claim.lua", "~= A.reset"),
+        f"{_REDIS}store.py::test_facts_of_another_world_are_refused_and_ignored",
+    ),
+    Fault(
+        "reset-epoch",
+        "a fact of a newer reset epoch than Redis has is no loss",
+        Fails(f"{_PRELUDE}:before_reset", "less(redis.call"),
+        f"{_REDIS}store.py::test_a_fact_of_a_newer_reset_epoch_than_redis_has_is_a_loss_of_state",
+    ),
+    Fault(
+        "available-now",
+        "AvailableNow ends when its own hashes are done",
+        Holds("coordinator/member/planning.py:end_run", "seen.done(Finish"),
+        schedules=60,
+    ),
+    Fault(
+        "growth-order",
+        "a new partition waits for one older partition only",
+        Put("coordinator/progress/growth.py:levels", "*chain.from_iterable(older)", "*next(older, ())"),
+        f"{_PROGRESS}growth.py::test_levels",
+    ),
+    # Losses
+    Fault(
+        "loss-of-state",
+        "a restarted Redis passes for the old one",
+        Fails(f"{_PRELUDE}:lost", "run_id()"),
+        f"{_REDIS}recovery.py::test_restarted_to_recovering_voids_epochs_and_takes_assertions_only",
+    ),
+    Fault(
+        "loss-of-state",
+        "a Redis that went back is not noticed",
+        Fails(f"{_PRELUDE}:lost", "less(m[3], call.seq)"),
+        f"{_REDIS}recovery.py::test_an_earlier_copy_is_seen_by_its_commit_sequence",
+    ),
+    Fault(
+        "loss-of-state",
+        "a mirror without Redis is a new group",
+        Fails(f"{_FIRST}:_loss", "if mirror"),
+        f"{_MEMBER}first_positions.py::test_a_mirror_without_a_group_in_redis__a_loss_and_never_a_new_group",
+    ),
+    Fault(
+        "one-founding",
+        "a script ignores the founding that its caller knows",
+        Without(f"{_PRELUDE}:lost", "'REPLACED'"),
+        f"{_REDIS}one_founding.py::test_a_member_of_another_founding_is_refused",
+    ),
+    Fault(
+        "recover-by-proof",
+        "a partition that Redis does not know begins at earliest, though its reader proves a position",
+        Put(f"{_FIRST}:place", "**proofs.positions,", ""),
+        f"{_MEMBER}proving.py::test_a_partition_that_redis_does_not_know_and_this_process_has_read__its_proof",
+    ),
+    Fault(
+        "proofs-add-up",
+        "of two proofs of one hash the lower one counts",
+        Put(f"{_RECOVER}:added_up", "less(one, other)", "less(other, one)"),
+        f"{_REDIS}proofs_add_up.py::test_of_two_proofs_of_one_hash_the_higher_one_counts",
+    ),
+    Fault(
+        "policies-survive",
+        "a loss of state ends the policies of a group",
+        Fails(f"{_SHARED}policies.lua:recover_policies", "value == 'false'"),
+        f"{_REDIS}recovery.py::test_after_a_loss_the_strictest_evidence_of_policies_holds",
+    ),
+    Fault(
+        "recovering-session",
+        "work goes on at once after a loss of state",
+        Begins(f"{_LEASES}:recovering", "return nil"),
+        f"{_REDIS}recovery.py::test_restarted_to_recovering_voids_epochs_and_takes_assertions_only",
+    ),
+    Fault(
+        "redis-outage",
+        "a write that Redis has refused counts as done",
+        Put(
+            "coordinator/member/turns.py:Turns._apply",
+            "replace(before, life=refused",
+            "replace(self.state, life=refused",
+        ),
+        f"{_MEMBER}turns.py::test_redis_refuses_an_effect__the_state_is_the_one_before_the_step",
+    ),
+    Fault(
+        "named-data-loss",
+        "lost records are skipped without a word",
+        Fails(f"{_LOSING}:settle_losses", "fail_on_data_loss"),
+        f"{_MEMBER}losing.py::test_lost_under_fail_on_data_loss__the_query_ends",
+    ),
+    Fault(
+        "silent-leader",
+        "the log of a leader that does not answer counts as checked for a cut",
+        Holds(f"{_LOSING}:_answered_epochs", "tp not in state.log.silent"),
+        f"{_MEMBER}losing.py::test_a_newer_leader_epoch_of_a_silent_leader__is_checked_once_it_answers",
+    ),
+    Fault(
+        "low-end",
+        "one low log end is a data loss",
+        Holds("coordinator/member/low_ends.py:believed", ">= LOW_MS"),
+        f"{_MEMBER}losing.py::test_the_log_ends_before_a_position__leave_it_alone_and_look_again",
+    ),
+    Fault(
+        "leader-epoch-facts",
         "a log that was cut and has grown again looks whole",
-        (
-            Edit(
-                "coordinator/member/losing.py",
-                "cut = data_loss.cuts_by(known, known_ends, reach) | data_loss.cuts(own, own_ends)",
-                "cut = dict[TopicPartition, Cut]()",
-            ),
-        ),
-        schedules=350,
-    ),
-    Fault("one low log end is a data loss", (Edit(_LOW_ENDS, _BELIEVED, "believed=True"),), _LOW),
-    Fault("a log end that stays low is never believed", (Edit(_LOW_ENDS, _BELIEVED, "believed=False"),), _LOW),
-    Fault(
-        "an open transaction is taken for a cut log",
-        (Edit(_LOW_ENDS, "for tp in (tp for tp, mark in marks.items() if mark < wanted[tp]):", "for tp in marks:"),),
-        _LOW,
+        Put(f"{_LOSING}:_found", "| data_loss.cuts(own, own_ends)", ""),
+        f"{_MEMBER}losing.py::test_the_log_was_cut_below_the_last_batch__data_loss",
     ),
     Fault(
-        "a low end of an earlier leader counts for the next one",
-        (Edit(_LOW_ENDS, "if before and before.epoch == epoch else now_ms", "if before else now_ms"),),
-        (_LOSING,),
-    ),
-    Fault(
-        "a partition with a low end is read",
-        (Edit("coordinator/member/pacing.py", "0 if tp in alone else b.end", "b.end"),),
-        (_LOSING,),
-    ),
-    Fault(
-        "AvailableNow ends at a low log end",
-        (
-            Edit(
-                "coordinator/member/pacing.py",
-                "target if tp in alone else min(target, bounds[tp].end)",
-                "min(target, bounds[tp].end)",
-            ),
-        ),
-        (_LOSING,),
-    ),
-    Fault(
-        "a low log end is stored",
-        (Edit("coordinator/member/losing.py", "sure = ends.keys() - state.log.unsure", "sure = ends.keys()"),),
-        (_LOSING,),
-    ),
-    Fault(
-        "a checkpoint beyond a low log end is refused at once",
-        (Edit("coordinator/member/accepting.py", "None if unsure(low) else {", "{"),),
-        ("tests/coordinator/member/test_accepting.py",),
-    ),
-    Fault(
-        "a lower end replaces the end of a leader epoch",
-        (Edit("coordinator/redis/lua/show.lua", "if says_more(", "if replaces_leader_epoch("),),
-        ("tests/coordinator/redis/test_store.py",),
-    ),
-    Fault(
-        "a task takes a leader that has just been elected for a cut log",
-        (Edit("spark_coop_source/fetch/fetch.py", " and monotonic() - self._last_progress >= self._low_s", ""),),
-        ("tests/spark_coop_source/fetch/test_lost_records.py",),
-    ),
-    Fault(
-        "a task takes an open transaction for a cut log",
-        (
-            Edit(
-                "spark_coop_source/fetch/looks.py",
-                'everything = {**kafka, "isolation_level": "read_uncommitted"}',
-                "everything = dict(kafka)",
-            ),
-        ),
-        ("tests/spark_coop_source/fetch/test_lost_records.py",),
-    ),
-    Fault(
-        "a starting offset in an open transaction is refused",
-        (Edit("coordinator/kafka/log.py", "{tp: b._replace(end=marks[tp]) for", "{tp: b for"),),
-        ("tests/coordinator/kafka/test_offsets.py",),
-    ),
-    Fault(
-        "a checkpoint's position beyond the log end is committed",
-        (
-            Edit(
-                "coordinator/member/accepting.py",
-                "state, within, _ = within_logs(state, offset, seen, call)",
-                "within = offset",
-            ),
-            Edit(
-                "coordinator/member/committing.py",
-                "    state, mine, warnings = within_logs(state, part, seen, call)\n",
-                "    mine, warnings = part, ()\n",
-            ),
-        ),
-        ("tests/hostile/test_hostile_checkpoints.py",),
-    ),
-    Fault(
-        "a script writes a topic id that names a partition too",
-        (
-            Edit(
-                "coordinator/redis/lua/shared/prelude.lua",
-                "  require_argument(right and read == #text + 1, 'lanes', text)\n",
-                "",
-            ),
-        ),
-        ("tests/hostile/test_hostile_requests.py",),
-    ),
-    Fault(
-        "positions are moved by a difference, not to a place",
-        (
-            Edit(
-                "coordinator/progress/ownership.py",
-                "return position, lane.offsets[1:]",
-                "return position - lane.position, lane.offsets[1:]",
-            ),
-            Edit(_PROGRESS_LUA, _RAISED, "if fact.position then s.position = ms(s.position + fact.position) end"),
-        ),
-        schedules=300,
-    ),
-    Fault(
-        "a late commit moves a position back",
-        (Edit(_PROGRESS_LUA, _RAISED, "s.position = fact.position or s.position"),),
-        _SCRIPTS,
-    ),
-    Fault(
-        "offsets are compared as numbers: wrong beyond 2^53",
-        (Edit(_PRELUDE, "return #a < #b or (#a == #b and a < b)", "return tonumber(a) < tonumber(b)"),),
-        _SCRIPTS,
-    ),
-    Fault(
-        "offsets are counted as numbers: wrong beyond 2^53",
-        (Edit(_PROGRESS_LUA, "  if #offset < 16 then return", "  if true then return"),),
-        _SCRIPTS,
-    ),
-    Fault(
-        "hashes are counted as numbers: wrong beyond 2^53",
-        (
-            Edit(
-                _PRELUDE,
-                "  known = string.format('%08x%08x', high, low)",
-                "  known = string.format('%016x', tonumber(hash, 16) + by)",
-            ),
-        ),
-        schedules=100,
-    ),
-    Fault(
-        "segments are keyed by their start alone",
-        (
-            Edit(
-                _PROGRESS_LUA,
-                "in ipairs(overlay(overlay(ranges_of(keys, 'segments', OFFSET), ics), facts)) do\n",
-                "in ipairs(overlay(found(keys, 'segments', OFFSET), ics)) do\n"
-                "    local by_start = {}\n"
-                "    for _, fact in ipairs(facts) do by_start[fact.lo] = fact end\n"
-                "    p = { lo = p.lo, hi = p.hi, left = p, right = by_start[p.lo] }\n",
-            ),
-        ),
-        schedules=100,
-    ),
-    Fault(
-        "a plan starts at its own commit, although positions are further",
-        (
-            Edit(
-                "coordinator/redis/lua/commit.lua",
-                "if #s.ics > 0 or (s.fact and s.fact.position ~= s.position) then",
-                "if #s.ics > 0 then",
-            ),
-        ),
-        ("tests/coordinator/redis/test_store.py",),
-    ),
-    Fault(
-        "neighbours become one segment whatever their positions",
-        (Edit(_PRELUDE, "if last and last.value == r.value and", "if last and"),),
-        _SCRIPTS,
-    ),
-    Fault(
-        "neighbours become one segment though their owners differ",
-        (Edit(_PROGRESS_LUA, "coalesce(segments, boundaries)", "coalesce(segments, NOTHING)"),),
-        _SCRIPTS,
-    ),
-    Fault(
-        "the stable offset is the highest position",
-        (Edit(_PROGRESS_LUA, _STABLE, _STABLE.replace("s.position, stable", "stable, s.position")),),
-        schedules=100,
-    ),
-    Fault(
-        "the stable offset is that of the segments just committed",
-        (Edit(_PROGRESS_LUA, _STABLE, _STABLE.replace("if not", "if s.fact and (not").replace(") then", ")) then")),),
-        schedules=100,
-    ),
-    Fault(
-        "an individual commit is merged over a gap of one record",
-        (
-            Edit(
-                "coordinator/values/ranges.py",
-                "if merged and r.start <= merged[-1].until:",
-                "if merged and r.start <= merged[-1].until + 1:",
-            ),
-        ),
-        _PROGRESS,
-    ),
-    Fault(
-        "a script merges individual commits over a gap",
-        (Edit(_PROGRESS_LUA, "elseif last and not less(last[2], r[1]) then", "elseif last then"),),
-        _SCRIPTS,
-    ),
-    Fault(
-        "a script moves the position over a gap",
-        (Edit(_PROGRESS_LUA, "    if not last and not less(position, r[1]) then", "    if not last then"),),
-        _SCRIPTS,
-    ),
-    Fault(
-        "the position jumps over a gap of one record",
-        (Edit("coordinator/progress/segments.py", "if r.start <= position:", "if r.start <= position + 1:"),),
-        _PROGRESS,
-    ),
-    Fault(
-        "done records to the right of the position are read again",
-        (Edit("coordinator/progress/segments.py", "wanted.until), self.ics)", "wanted.until), ())"),),
-        _PROGRESS,
-    ),
-    Fault(
-        "records between the slices of a lane are committed with them",
-        (
-            Edit(
-                "coordinator/progress/ownership.py",
-                "    position = lane.offsets[0].until if lane.offsets else lane.position\n",
-                "    position = lane.until\n",
-            ),
-        ),
-        _SCRIPTS,
-    ),
-    Fault(
-        "individual commits are lost when their range is acquired",
-        (
-            Edit(
-                "coordinator/redis/lua/acquire.lua",
-                "  taken[#taken + 1] = { ics_key, cut(ics_key, nil, after) }\n",
-                "  redis.call('DEL', ics_key)\n",
-            ),
-        ),
-        _SCRIPTS,
-    ),
-    Fault(
-        "the last offset of a range is written one too high",
-        (Edit("coordinator/values/ranges.py", 'f"{self.start}-{self.until - 1}"', 'f"{self.start}-{self.until}"'),),
-        ("tests/coordinator/progress/test_stream_offset.py",),
-    ),
-    Fault(
-        "ranges of hashes overlap by one where they are cut",
-        (
-            Edit(
-                "coordinator/values/ranges.py",
-                "HashRange(lo, until - 1) for lo, until in pairwise",
-                "HashRange(lo, min(until, hashes.hi)) for lo, until in pairwise",
-            ),
-        ),
-        _PROGRESS,
-    ),
-    Fault(
-        "the rest of a lane begins one hash too late",
-        (Edit("coordinator/values/hash_map.py", "lo = max(lo, c.hi + 1)", "lo = max(lo, c.hi + 2)"),),
-        ("tests/coordinator/values/test_hash_map.py",),
-    ),
-    Fault(
-        "no check detects a hole among the segments",
-        (Edit(_PRELUDE, "  if pattern == OFFSET then check_tiling(ranges, key) end\n", ""),),
-        ("tests/hostile/test_damaged_state.py",),
-    ),
-    Fault(
-        "a segment is cut one hash off where an owner begins",
-        (Edit(_PRELUDE, "then hi = step(r.lo, -1) end", "then hi = r.lo end"),),
-        schedules=100,
-    ),
-    Fault(
+        "leader-epoch-facts",
         "an assertion of an older leader epoch than the stored one is taken",
-        (
-            Edit(
-                "coordinator/redis/lua/claim.lua",
-                "return epoch == '-' or not has_newer_leader_epoch(stored, epoch, A.reset, id)",
-                "return true",
-            ),
-        ),
-        _CUT_LOGS,
+        Holds(f"{_LUA}claim.lua:is_of_this_log", "has_newer_leader_epoch"),
+        f"{_REDIS}store.py::test_an_assertion_of_an_older_leader_epoch_is_ignored",
     ),
     Fault(
-        "an assertion reaches beyond the cut of its log",
-        (Edit("coordinator/member/apply.py", "facts_below(facts, left))", "facts)"),),
-        _CUT_LOGS,
-    ),
-    Fault(
-        "a batch of before a cut that nobody had committed is committed after it",
-        (
-            Edit(
-                "coordinator/progress/data_loss.py",
-                "return {**unread, **cuts(read, ends)}",
-                "return cuts(read, ends)",
-            ),
-        ),
-        ("tests/coordinator/member/test_cut_logs.py", "tests/coordinator/member/test_losing.py"),
-    ),
-    Fault(
-        "positions above a cut stay",
-        (Edit("coordinator/redis/lua/recreate.lua", "if less(p.position, s.value) then", "if false then"),),
-        ("tests/coordinator/redis/test_recovery.py",),
-    ),
-    Fault(
-        "positions of a cut log are written without its leader epoch",
-        (Edit("coordinator/redis/lua/recreate.lua", "if extent ~= '' and ", "if false and "),),
-        _CUT_LOGS,
-    ),
-    Fault(
-        "a look before an election replaces the newer leader epoch",
-        (
-            Edit(
-                "coordinator/redis/lua/shared/leader_epochs.lua",
-                "return not (epoch and has_newer_leader_epoch(stored, epoch, reset, id))",
-                "return true",
-            ),
-        ),
-        _CUT_LOGS,
+        "leader-epoch-facts",
+        "a recovery stores a newer leader epoch for a position that Redis still has",
+        Fails("coordinator/member/recovery.py:_without_kept", "tp not in kept"),
+        f"{_MEMBER}recovery.py::test_lost__the_extents_of_proofs_are_stored",
     ),
 )

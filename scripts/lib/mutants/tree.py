@@ -5,15 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mutants.fault import Edit, Fault
+from mutants.changes import Change
 
 _FOLDERS = ("coordinator", "spark_coop_source", "scripts", "tests", "conf", "docs")
 _FILES = ("README.md", "setup.cfg", "pyproject.toml")
 _CACHE = ".cache"  # the jars of Kafka, for tests that start a broker of their own
-
-
-class OutOfDateError(Exception):
-    """The code does not contain a fault's text any more: the fault needs a new text."""
 
 
 def copied(root: Path, tree: Path) -> Path:
@@ -28,21 +24,12 @@ def copied(root: Path, tree: Path) -> Path:
 
 
 @contextmanager
-def broken(tree: Path, fault: Fault) -> Iterator[None]:
-    """The tree with this fault, for the body of `with`."""
-    before = {edit.path: (tree / edit.path).read_text() for edit in fault.edits}
+def broken(tree: Path, change: Change) -> Iterator[None]:
+    """The tree with this change, for the body of `with`."""
+    file = tree / change.path
+    before = file.read_text()
     try:
-        for edit in fault.edits:
-            text = edited((tree / edit.path).read_text(), fault, edit)
-            (tree / edit.path).write_text(text)
+        file.write_text(change.of(before))
         yield
     finally:
-        for path, text in before.items():
-            (tree / path).write_text(text)
-
-
-def edited(text: str, fault: Fault, edit: Edit) -> str:
-    """The text with the edit; `OutOfDateError` unless it contains the old text exactly once."""
-    if (count := text.count(edit.old)) != 1:
-        raise OutOfDateError(f"{fault.name}: {edit.path} holds {count} times, not once: {edit.old!r}")
-    return text.replace(edit.old, edit.new)
+        file.write_text(before)

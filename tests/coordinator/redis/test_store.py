@@ -31,6 +31,13 @@ def test_nothing_to_created_sets_first_positions_once(world: World) -> None:
     assert world.group in list_groups(world.client)
 
 
+def test_a_call_that_only_places_partitions_creates_no_group(world: World) -> None:
+    """If it comes late, it would create the group again after a loss of state (rule: create-once)."""
+    with pytest.raises(verdicts.Absent):
+        world.store.positions.create("", TOPICS, {TP: 5})
+    assert not world.redis.exists(GroupKeys(world.group).meta)
+
+
 def test_free_to_owned_sets_a_new_lane_epoch_and_owned_to_owned_keeps_it(world: World) -> None:
     world.found()
     me = world.join()

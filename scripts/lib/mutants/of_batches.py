@@ -1,0 +1,276 @@
+"""Faults against the rules of promises, ranges and batches, with their true ends and failing keys."""
+
+from mutants.changes import Begins, Fails, Holds, Put, Without
+from mutants.fault import Fault
+
+_LUA = "coordinator/redis/lua/"
+_PROGRESS_LUA, _ACQUIRE = f"{_LUA}shared/progress.lua", f"{_LUA}acquire.lua"
+_SEGMENTS, _PACKING = "coordinator/progress/segments.py", "coordinator/plan/packing.py"
+_AUTHORIZING, _COMMITTING = "coordinator/member/authorizing.py", "coordinator/member/committing.py"
+_PLANNING, _FAILING = "coordinator/member/planning.py", "coordinator/plan/failing_keys.py"
+_SERVICE = "coordinator/member/service.py"
+
+_MEMBER, _REDIS = "tests/coordinator/member/test_", "tests/coordinator/redis/test_"
+_PLAN, _PROGRESS = "tests/coordinator/plan/test_", "tests/coordinator/progress/test_"
+_TASK, _DRIVER = "tests/spark_coop_source/task/test_", "tests/spark_coop_source/driver/test_"
+_SELECT = "tests/spark_coop_source/select/test_"
+
+FAULTS = (
+    # Promises
+    Fault(
+        "nothing-lost",
+        "the stable offset is the highest position",
+        Put(f"{_PROGRESS_LUA}:write_progress", "less(s.position, stable)", "less(stable, s.position)"),
+        schedules=60,
+    ),
+    Fault(
+        "nothing-lost",
+        "a script moves the position over a gap",
+        Holds(f"{_PROGRESS_LUA}:joined", "less(position, r[1])"),
+        f"{_REDIS}commits.py::test_individual_commits_deleted_between_plan_and_commit_are_read_again",
+    ),
+    Fault(
+        "key-order",
+        "slices of one task come in no order",
+        Put(f"{_PACKING}:_offset_order", '"offsets.start",', ""),
+        f"{_PLAN}packing.py::test_pack",
+    ),
+    Fault(
+        "exact-resume",
+        "every replay leaves out acknowledged records",
+        Holds(f"{_AUTHORIZING}:authorize", "replay_acknowledged"),
+        f"{_MEMBER}authorizing.py::test_not_a_replay_on_request__done_offsets_are_not_even_read",
+    ),
+    Fault(
+        "bounded-repeats",
+        "records that are done to the right of the position are read again",
+        Put(f"{_SEGMENTS}:Segment.remaining", "self.ics", "()"),
+        f"{_PROGRESS}ownership.py::test_the_rest_of_an_offset_has_what_is_not_done_yet",
+    ),
+    # Ranges
+    Fault(
+        "half-open-offsets",
+        "the first offset after a slice is delivered too",
+        Put("spark_coop_source/select/lanes.py:within", "chunk.offsets <", "chunk.offsets <="),
+        f"{_TASK}read.py::test_any_slices_return_the_records_whose_points_lie_in_them",
+    ),
+    Fault(
+        "key-hash",
+        "records without a key are all in one lane",
+        Fails("spark_coop_source/select/hashing.py:hash_records", "if len(nulls)"),
+        f"{_SELECT}hashing.py::test_every_record_hashes_as_key_hash_defines_it",
+    ),
+    Fault(
+        "even-cuts",
+        "the hash space is cut without its last hash",
+        Put("coordinator/values/key_hash.py:cut_bound", "HASH_MAX + 1", "HASH_MAX"),
+        "tests/coordinator/values/test_key_hash.py::test_cuts_tile_the_hash_space_evenly",
+    ),
+    Fault(
+        "exact-tiling",
+        "no check detects a hole among the segments",
+        Without(f"{_LUA}shared/prelude.lua:ranges_at", "check_tiling"),
+        "tests/hostile/test_damaged_state.py::test_a_hole_among_the_segments_is_refused_by_name",
+    ),
+    Fault(
+        "cut-at-ownership",
+        "neighbours become one segment though their owners differ",
+        Put(f"{_PROGRESS_LUA}:write_progress", "coalesce(segments, boundaries)", "coalesce(segments, NOTHING)"),
+        f"{_REDIS}store.py::test_neighbours_of_two_owners_stay_two_segments_though_their_positions_are_equal",
+    ),
+    Fault(
+        "cut-by-hash",
+        "a group that keeps the order of keys is cut by offsets",
+        Holds("coordinator/plan/cost/steering.py:Steering.pack", "by_offset"),
+        "tests/coordinator/plan/cost/test_steering.py::test_a_key_too_slow_for_its_load_falls_behind_alone",
+    ),
+    Fault(
+        "one-task-per-hash",
+        "slices of one key are in several tasks",
+        Holds(f"{_PACKING}:_chained", "> highest"),
+        f"{_PLAN}packing.py::test_every_slice_is_in_one_task_and_no_hash_of_a_partition_in_two",
+    ),
+    Fault(
+        "joined-topics",
+        "the same keys of joined topics are in two tasks",
+        Put(f"{_PACKING}:_bundles", "unit(w[0].topic_partition, joined)", "w[0].topic_partition"),
+        f"{_PLAN}packing.py::test_no_hash_of_joined_topics_is_in_two_tasks",
+    ),
+    Fault(
+        "joined-topics",
+        "a joined topic that grew first is read at once",
+        Fails("coordinator/plan/joined_topics.py:grown_together", "name in counts"),
+        f"{_PLAN}joined_topics.py::test_a_topic_that_grew_before_the_others_is_read_as_before",
+    ),
+    Fault(
+        "growth-order",
+        "a joined topic promises order across growths that waited",
+        Put("coordinator/redis/lua/create_positions.lua:grew", "A.joined[topic] or", ""),
+        f"{_REDIS}growth.py::test_a_joined_topic_may_have_grown_in_steps_while_it_waited_for_the_others",
+    ),
+    # Batches
+    Fault(
+        "self-contained-offset",
+        "equal offsets have different texts",
+        Put(
+            "coordinator/progress/stream_offset.py:StreamOffset.to_json",
+            "dict(sorted(self.topic_ids.items()))",
+            "dict(self.topic_ids)",
+        ),
+        f"{_PROGRESS}stream_offset.py::test_equal_offsets_have_equal_text_however_they_were_built",
+    ),
+    Fault(
+        "commit-before-plan",
+        "Spark's commit() commits the batch that ends there",
+        Begins(
+            "spark_coop_source/driver/stream_reader.py:CoopKafkaStreamReader.commit",
+            "self.latestOffset(end, ReadAllAvailable())",
+        ),
+        f"{_DRIVER}stream_reader.py::test_only_the_return_of_an_offset_as_start_commits_it",
+    ),
+    Fault(
+        "plan-within-lease",
+        "a member plans after the end of its lease",
+        Fails(f"{_PLANNING}:look_closer", "lease_end_ms"),
+        f"{_MEMBER}planning.py::test_lease_over__heartbeat_before_a_plan",
+    ),
+    Fault(
+        "fresh-positions",
+        "positions count as fresh however long a call has waited",
+        Without("coordinator/member/turns.py:Turns._wait", "fresh=False"),
+        f"{_MEMBER}turns.py::test_it_waited__earlier_positions_are_no_longer_fresh",
+    ),
+    Fault(
+        "authorize-every-batch",
+        "a replay reads what other members own by now",
+        Put(f"{_AUTHORIZING}:_readable", "narrowed(end, batch.readable or {})", "end"),
+        f"{_MEMBER}authorizing.py::test_part_of_it_is_readable__pack_that_and_warn",
+    ),
+    Fault(
+        "task-deadline",
+        "a retry of a forgotten task reads",
+        Without("spark_coop_source/task/read.py:read_slices", "_refuse_if_late"),
+        f"{_DRIVER}tasks.py::test_a_task_that_begins_late_reads_nothing_and_names_the_remedy",
+    ),
+    Fault(
+        "batch-clock",
+        "each heartbeat starts the clock of a batch anew",
+        Put(f"{_LUA}heartbeat.lua", "'NX',", ""),
+        f"{_REDIS}membership.py::test_a_batch_longer_than_the_longest_makes_ranges_takeable_though_the_heart_beats",
+    ),
+    Fault(
+        "omit-what-was-skipped",
+        "skipped slices stay in the next offset",
+        Put(f"{_COMMITTING}:witness", "narrowed(start, witnessed)", "start"),
+        f"{_MEMBER}hand_over.py::test_records_that_a_replay_skipped_are_not_in_the_next_offset",
+    ),
+    Fault(
+        "commit-what-was-read",
+        "records between the slices of a lane are committed with them",
+        Put("coordinator/progress/ownership.py:_done", "lane.offsets[0].until", "lane.until"),
+        f"{_REDIS}commits.py::test_individual_commits_deleted_between_plan_and_commit_are_read_again",
+    ),
+    Fault(
+        "cumulative-commit",
+        "a late commit moves a position back",
+        Holds(f"{_PROGRESS_LUA}:raised", "less(s.position, fact.position)"),
+        f"{_REDIS}store.py::test_an_older_commit_never_moves_a_position_back",
+    ),
+    Fault(
+        "unread-batch",
+        "a batch that the sink skipped is committed",
+        Fails(f"{_LUA}commit.lua", "A.digest ~= ''"),
+        "tests/end_to_end/test_skipped_batches.py::test_planned_to_skipped_nothing_is_committed",
+    ),
+    # True ends
+    Fault(
+        "seal-before-sink",
+        "the last task does not wait for the seal",
+        Fails(f"{_SERVICE}:Service.end_task", "elif ended.whole is not None"),
+        f"{_MEMBER}service.py::test_the_last_task_ends__it_waits_until_the_batch_is_sealed",
+    ),
+    Fault(
+        "seal-as-planned",
+        "a batch is sealed by all of its tasks, though some may not reach the driver",
+        Fails(f"{_AUTHORIZING}:authorize", "Reach.ALL"),
+        f"{_MEMBER}authorizing.py::test_some_tasks_may_not_report_their_ends__it_is_sealed_as_planned",
+    ),
+    Fault(
+        "replay-fixed",
+        "a replay of a sealed batch ends where its tasks like",
+        Put(f"{_AUTHORIZING}:authorize", "ends=answer.ends", "ends=None"),
+        f"{_MEMBER}authorizing.py::test_replayed__read_to_the_ends_that_an_earlier_life_sealed",
+    ),
+    Fault(
+        "replay-acknowledged",
+        "a replay on request has acknowledged records again",
+        Put(f"{_AUTHORIZING}:_readable", "batch.unacknowledged(bounded)", "bounded"),
+        f"{_MEMBER}authorizing.py::test_replayed_on_request__offsets_that_are_done_are_left_out",
+    ),
+    Fault(
+        "first-end-wins",
+        "the last end of a task counts",
+        Put(
+            "coordinator/member/inbox.py:Inbox.agree",
+            "agreed = batch.ends.setdefault(task, ends)",
+            "batch.ends[task] = agreed = ends",
+        ),
+        f"{_MEMBER}inbox.py::test_the_first_attempt_of_a_task_ends__its_ends_count_for_all_attempts",
+    ),
+    Fault(
+        "unknown-is-beginning",
+        "a batch whose seal is lost counts as read",
+        Put(f"{_COMMITTING}:_to_its_ends", "unread(mine)", "mine"),
+        f"{_MEMBER}committing.py::test_start_that_ended_early__commit_its_true_ends",
+    ),
+    Fault(
+        "equal-plans",
+        "a batch that read nothing is planned again under the same offset",
+        Put(f"{_PLANNING}:_early", "start.early + 1", "1"),
+        schedules=60,
+    ),
+    # Failing keys
+    Fault(
+        "defer-is-an-end",
+        "a member writes failing records of hashes that another member owns",
+        Holds(f"{_LUA}seal.lua", "member == call.member"),
+        f"{_REDIS}failing.py::test_a_member_that_lost_the_hash_writes_no_failing_record",
+    ),
+    Fault(
+        "position-holds-the-key",
+        "an entry below the position holds its key",
+        Holds(f"{_FAILING}:_pieces", "r.offset >= owned.position"),
+        f"{_PLAN}failing_keys.py::test_a_failing_key_is_read_up_to_its_record_and_all_others_as_before",
+    ),
+    Fault(
+        "one-record-at-its-time",
+        "a deferred key is tried before its time",
+        Fails(f"{_FAILING}:_limited", "record.next_ms in later"),
+        f"{_PLAN}failing_keys.py::test_one_key",
+    ),
+    Fault(
+        "replay-may-defer",
+        "a replay commits a key that it deferred",
+        Put(f"{_COMMITTING}:_to_its_ends", "ended(batch.bounded(mine), deferred or {})", "batch.bounded(mine)"),
+        f"{_MEMBER}committing.py::test_start_that_ended_early__commit_its_true_ends",
+    ),
+    Fault(
+        "deferred-keys-cap",
+        "a partition at its cap reads keys that do not fail",
+        Fails(f"{_FAILING}:apart", "tp in full"),
+        f"{_PLAN}failing_keys.py::test_a_failing_key_is_read_up_to_its_record_and_all_others_as_before",
+    ),
+    # Filters
+    Fault(
+        "filtered-is-done",
+        "a row filter leaves gaps between the acknowledgements of other rows",
+        Put("spark_coop_source/task/acknowledging.py:Acknowledging.covered", "kept[near] &", ""),
+        f"{_TASK}acknowledging.py::test_filtered_records_are_holes",
+    ),
+    Fault(
+        "replay-same-filter",
+        "a batch is replayed with another filter",
+        Without(f"{_AUTHORIZING}:return_tasks", "refuse_other_filter"),
+        f"{_MEMBER}filters.py::test_a_replay_under_another_filter_is_a_named_error",
+    ),
+)
