@@ -89,8 +89,8 @@ def copying_checkpoints(mixture: Mixture) -> Mixture:
 
 
 def cutting(mixture: Mixture) -> Mixture:
-    """The same, with logs that are cut, topics that are created again, and copies of Redis of before that."""
-    return {**mixture, cut_log: 15, topic_again: 5, _produce: 30, _copy: 10, _restore_redis: 10}
+    """The same, with logs that are cut and topics that are created again."""
+    return {**mixture, cut_log: 15, topic_again: 5, old_copy_of_a_cut: 10, _produce: 30}
 
 
 def restarting(mixture: Mixture) -> Mixture:
@@ -381,6 +381,24 @@ def cut_log(world: World, apps: Applications) -> None:
     """An unclean election; then other records come, at once or later."""
     tp = world.cuts.cut()
     _cut(world, f"{tp} is cut to {len(world.kafka.logs[tp])}")
+
+
+def old_copy_of_a_cut(world: World, apps: Applications) -> None:
+    """A log is cut, and grows again; once a member has planned new records, a copy of Redis of before answers."""
+    if not (apps.running and world.invariants.state.nonce):
+        return
+    driver = world.random.choice(apps.running)
+    world.trace("Redis is copied")
+    world.server.copies.clear()
+    world.server.copy()
+    cut_log(world, apps)
+    world.produce(world.random.randint(2, 8), MOST_RECORDS)
+
+    def comes_back() -> None:
+        driver.line.doom = None
+        _restore_redis(world, apps)
+
+    driver.line.doom = world.random.choice(("commit", "authorize", "look")), comes_back
 
 
 def topic_again(world: World, apps: Applications) -> None:
