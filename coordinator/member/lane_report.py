@@ -80,15 +80,24 @@ def lane_report(planned: Planned, ended: Ended | None, history: EndHistory, now_
     limited += sum(line.limited for line in lines if line.tp in struck)
     slowest = max(quotas, key=attrgetter("record_ms"), default=None)
     count = sum(_count(q, planned) for q in quotas)
-    return LaneReport(tuple(lines), count, limited, parked, _slowest(slowest), *_slot_time(quotas, history, now_ms))
+    free = [q for q in quotas if not _parked(q, planned)] if planned.strikes else quotas
+    return LaneReport(tuple(lines), count, limited, parked, _slowest(slowest), *_slot_time(free, history, now_ms))
 
 
 def _slot_time(quotas: Iterable[Quota], history: EndHistory, now_ms: int) -> tuple[int, int]:
-    """The slot time of all unread records in ms, and that of the records that arrive, in percent of one slot."""
+    """The slot time of all unread records in ms, and that of the records that arrive, in percent of one slot.
+
+    Records above a ceiling do not count: more slots would not read them.
+    """
     of_offset = [(q, q.cell.density * q.record_ms) for q in quotas]
     arrivals = {tp: history.per_ms(tp, now_ms) for tp in {q.tp for q, _ in of_offset}}
-    backlog_ms = sum(q.lag * ms for q, ms in of_offset)
+    backlog_ms = sum((q.span if q.why is Why.CEILING else q.lag) * ms for q, ms in of_offset)
     return ceil(backlog_ms), ceil(100 * sum(arrivals[q.tp] * ms for q, ms in of_offset))
+
+
+def _parked(q: Quota, planned: Planned) -> bool:
+    struck = (s for s in planned.strikes if s.parked and s.tp == q.tp and q.piece.position <= s.offset)
+    return any(s.hashes.intersection(q.lane[1]) for s in struck)
 
 
 def _lanes(quotas: Iterable[Quota], planned: Planned) -> list[Quota]:
@@ -146,7 +155,7 @@ def _kind(q: Quota) -> CostKind:
 def _why(q: Quota, offsets: int, planned: Planned) -> str:
     """The bound on a lane; the strongest reason wins."""
     struck = [s for s in planned.strikes if s.tp == q.tp and s.hashes.intersection(q.lane[1])]
-    if any(s.parked and q.piece.position <= s.offset for s in struck):
+    if _parked(q, planned):
         return PARKED
     if any(q.lag and q.piece.position < s.offsets.until for s in struck):
         return TRIED

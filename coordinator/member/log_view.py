@@ -81,11 +81,10 @@ def _joined(log: LogView, topics: Mapping[str, Topic], seen: Seen, call: Call) -
     if len(set(counts.values())) < 2:
         return topics
     before = {name: log.topics[name].count for name in counts if name in log.topics}
-    known = dict.fromkeys(counts, min(before.values())) if before else _known_to_the_group(seen)
-    return grown_together(topics, counts, known)
+    return grown_together(topics, counts, before, _read_by_the_group(seen))
 
 
-def _known_to_the_group(seen: Seen) -> Mapping[str, int]:
+def _read_by_the_group(seen: Seen) -> Mapping[str, int]:
     """The numbers of partitions that the group reads; of the mirror if Redis has lost the group."""
     if of_redis := seen.of(ReadPartitionCounts()):
         return of_redis

@@ -22,6 +22,7 @@ from coordinator.member.requests import (
     LogLine,
     ReadExtents,
     ReadGroupOffsets,
+    ReadProgress,
     ReadRedisTime,
     ReadResetEpoch,
     Recover,
@@ -77,31 +78,35 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
         LogLine(f"group {settings.group}: the mirror counts up to there only: {loss}") for loss in cut.values()
     )
     recovered = replace(state, life=life, owning=owning, mirrored=replace(state.mirrored, extents=extents))
-    texts = _without_kept(_extent_texts(state, extents, facts, reset, topics), reset, topics, seen)
+    texts = _extent_texts(_newest(state, extents, facts), proven, reset, topics, seen)
     return Decision(recovered, (*([ReportEnds({}, texts)] if texts else []), why, *lines), LookAgain())
 
 
-def _without_kept(
-    texts: Mapping[TopicPartition, str], reset: int, topics: Mapping[str, Topic], seen: Seen
-) -> dict[TopicPartition, str]:
-    """The extents of partitions for which Redis has none.
-
-    Another position may be higher than the proof, as one of before a cut that was accepted, in an old copy of Redis. It
-    keeps its own extent, so that the next look compares it with the log.
-    """
-    known = seen.of(ReadExtents(tuple(sorted(topics)))) if texts else {}
-    kept = parsed(known, reset, {name: topic.id for name, topic in topics.items()})
-    return {tp: text for tp, text in texts.items() if tp not in kept}
+def _newest(state: State, extents: Extents, facts: Facts) -> Extents:
+    """The extents of the proofs: of a partition that of the newest leader epoch."""
+    epochs = state.evidence.known.leader_epochs
+    own = {tp: Extent(epochs[tp], max(f.position for f in of_tp)) for tp, of_tp in facts.items() if tp in epochs}
+    return {**extents, **{tp: e for tp, e in own.items() if tp not in extents or e.epoch >= extents[tp].epoch}}
 
 
 def _extent_texts(
-    state: State, extents: Extents, facts: Facts, reset: int, topics: Mapping[str, Topic]
+    proofs: Extents,
+    proven: Mapping[TopicPartition, int | None],
+    reset: int,
+    topics: Mapping[str, Topic],
+    seen: Seen,
 ) -> dict[TopicPartition, str]:
-    """The extents of the proofs, as Redis stores them. The next owner checks them: a leader may be silent now."""
-    epochs = state.evidence.known.leader_epochs
-    own = {tp: Extent(epochs[tp], max(f.position for f in of_tp)) for tp, of_tp in facts.items() if tp in epochs}
-    newest = {**extents, **{tp: e for tp, e in own.items() if tp not in extents or e.epoch >= extents[tp].epoch}}
-    return {tp: extent.text(reset, topics[tp.topic].id) for tp, extent in newest.items()}
+    """The extents of the proofs, as Redis stores them. The next owner checks them: a leader may be silent now.
+
+    Where Redis has a higher position than the proof, as an old copy of before a cut that was accepted, it keeps its own
+    extent, so that the next look compares that with the log.
+    """
+    ids = {name: topic.id for name, topic in topics.items()}
+    known = parsed(seen.of(ReadExtents(tuple(sorted(topics)))), reset, ids) if proofs else {}
+    both = tuple(sorted(known.keys() & proofs.keys()))
+    reach = data_loss.reach(seen.of(ReadProgress(both))) if both else {}
+    most = {tp: max(extent.end, proven.get(tp) or 0) for tp, extent in proofs.items()}
+    return {tp: e.text(reset, topics[tp.topic].id) for tp, e in proofs.items() if reach.get(tp, 0) <= most[tp]}
 
 
 def _policy(state: State, offsets: mirroring.GroupOffsets) -> Policy | None:

@@ -45,18 +45,23 @@ def must_be_equal(counts: Mapping[str, int]) -> None:
 
 
 def grown_together(
-    topics: Mapping[str, Topic], counts: Mapping[str, int], known: Mapping[str, int]
+    topics: Mapping[str, Topic], counts: Mapping[str, int], before: Mapping[str, int], of_group: Mapping[str, int]
 ) -> Mapping[str, Topic]:
     """The topics without the partitions that some joined topics have and others have not.
 
-    `counts`: the numbers of partitions of the joined topics in Kafka; `known`: those that the group reads already. Of a
-    topic that the group does not know it reads nothing yet: then they `must_be_equal`.
+    `counts`: the numbers of partitions of the joined topics in Kafka; `before`: as this process saw them last;
+    `of_group`: those that members read already. None of these is left out, unless a broker does not know it yet.
+
+    Raises `NotCopartitionedError` if the group does not read one of the topics yet, or has fewer partitions of it.
     """
-    if not counts.keys() <= known.keys():
-        must_be_equal(counts)
     if len(set(counts.values())) < 2:
         return topics
-    most = min([*counts.values(), *(known[topic] for topic in counts)])
+    fewest = min(counts, key=lambda topic: counts[topic])
+    of_joined = [of_group.get(topic, 0) for topic in counts]
+    new = any(topic not in before and topic not in of_group for topic in counts)
+    if new or counts[fewest] == of_group.get(fewest, 0) < max(of_joined):
+        must_be_equal(counts)
+    most = max(min(before.values(), default=0), min(of_joined))
     return {name: _first(topic, most) if name in counts else topic for name, topic in topics.items()}
 
 

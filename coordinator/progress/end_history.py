@@ -9,6 +9,7 @@ sixth of it.
 """
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -43,10 +44,10 @@ class _Looks:
         if len(self.seen) > MOST_LOOKS:
             self.seen = self._thinned(now_ms)
 
-    def per_ms(self, now_ms: int) -> float:
-        since = bisect_right(self.seen, now_ms - RATE_MS, key=itemgetter(2))
-        _, end, at = self.seen[max(0, since - 1)]
-        time_ms = RATE_MS if since else now_ms - at
+    def per_ms(self, since_ms: int, now_ms: int) -> float:
+        after = bisect_right(self.seen, since_ms, key=itemgetter(2))
+        _, end, at = self.seen[max(0, after - 1)]
+        time_ms = now_ms - (since_ms if after else at)
         return (self.seen[-1][1] - end) / time_ms if time_ms >= EVERY_MS else 0.0
 
     def _thinned(self, now_ms: int) -> list[tuple[int, int, int]]:
@@ -63,17 +64,21 @@ class EndHistory:
     """The looks at all partitions; times are of one clock."""
 
     _looks: dict[TopicPartition, _Looks] = field(default_factory=dict)
+    _times: deque[int] = field(default_factory=deque)  # of the looks of the last minute, and of the one before it
 
     def saw(self, ends: Mapping[TopicPartition, int], now_ms: int) -> None:
         """Record the current log ends."""
         self._looks = {tp: self._looks.get(tp) or _Looks() for tp in ends}
         for tp, end in ends.items():
             self._looks[tp].add(now_ms, end)
+        self._times.append(now_ms)
+        while len(self._times) > 1 and self._times[1] <= now_ms - RATE_MS:
+            self._times.popleft()
 
     def per_ms(self, tp: TopicPartition, now_ms: int) -> float:
-        """The offsets that were written in a millisecond of the last minute, or of the time since the first look."""
+        """The offsets that were written in a millisecond, since the look before the last minute or the first look."""
         looks = self._looks.get(tp)
-        return looks.per_ms(now_ms) if looks and looks.seen else 0.0
+        return looks.per_ms(self._times[0], now_ms) if looks and looks.seen else 0.0
 
     def behind_ms(self, tp: TopicPartition, position: int, now_ms: int) -> tuple[int, bool] | None:
         """The time since when there are records to read at `position`, and whether it may be longer.

@@ -102,6 +102,7 @@ BOUND_PERCENT, BOUND_S = 80, 5.0
 NOTHING, PARKED, TRIED = "all there is", "parked", "on trial: a member was lost over it"
 ROOM, OLDER, JOINED, LEAD = "individual commits", "older partitions", "joined topics", "maxLaneLead"
 FAILING = "failing key"
+_WAITING = {PARKED, TRIED, *(f"ceiling: {rule}" for rule in (FAILING, OLDER, JOINED))}
 
 
 def lines_text(lanes: Iterable[LaneLine]) -> str:
@@ -144,10 +145,13 @@ def interesting(lanes: Iterable[LaneLine]) -> list[LaneLine]:
 
 
 def apart_s(lanes: Iterable[LaneLine]) -> dict[TopicPartition, int]:
-    """How much older the oldest unread record of a lane is than that of another one of its partition, in seconds."""
+    """How much older the oldest unread record of a lane is than that of another one of its partition, in seconds.
+
+    Lanes that nobody may read now hold up no lead (rule: lane-lead).
+    """
     ages: dict[TopicPartition, list[int]] = {}
     for lane in lanes:
-        if lane.lag_s is not None:
+        if lane.lag_s is not None and lane.why not in _WAITING:
             ages.setdefault(lane.tp, []).append(lane.lag_s)
     return {tp: max(of) - min(of) for tp, of in ages.items()}
 

@@ -2,8 +2,9 @@
 
     keeper.py FOLDER COMMAND...
 
-At the end of stdin it kills the command with its children, and removes the folder. If the command ends before, it ends
-too, and leaves the folder to the parent. It needs no time to start: standard library only, and run with `-I -S`.
+At the end of stdin, or at SIGTERM, it kills the command with its children, and removes the folder. If the command ends
+before, it ends too, and leaves the folder to the parent. It needs no time to start: standard library only, and run with
+`-I -S`.
 """
 
 import os
@@ -17,9 +18,11 @@ _LOOK_S = 0.1
 
 if __name__ == "__main__":
     _, folder, *command = sys.argv
+    ends = [sys.stdin]
+    signal.signal(signal.SIGTERM, lambda *_: ends.clear())
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
     while child.poll() is None:
-        if select.select([sys.stdin], [], [], _LOOK_S)[0]:
+        if not ends or select.select(ends, [], [], _LOOK_S)[0]:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             shutil.rmtree(folder, ignore_errors=True)

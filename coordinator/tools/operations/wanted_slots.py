@@ -18,9 +18,9 @@ DRAIN_S = 600
 def wanted_slots(state: GroupState, lag: int | None, drain_s: int) -> int:
     """The number; at least one while records are unread, or may be: `lag` is None where it is unknown.
 
-    Without members that report, nothing shows what records cost.
+    Without members that report, nothing shows what records cost. A report is of the last plan: all may be read since.
     """
     members = [state.members.get(member, {}) for member in live(state)]
     arriving = sum(int(of.get(LOAD_PERCENT, "0")) for of in members) / 100
-    unread = sum(int(of.get(BACKLOG_MS, "0")) for of in members) / 1_000 / drain_s
+    unread = sum(int(of.get(BACKLOG_MS, "0")) for of in members if lag != 0) / 1_000 / drain_s
     return max(int(lag != 0), ceil(round(arriving + unread, 6)))

@@ -233,3 +233,40 @@ def test_a_restart_after_a_loss_of_redis_knows_from_the_mirror_what_the_group_re
     members.lose_everything()
     query.restart()
     eventually(read, "the older partitions are read on")
+
+
+def test_a_member_that_was_away_while_the_topics_were_equal_reads_what_the_group_reads(
+    members: Group, kafka: Kafka, topics: Pair
+) -> None:
+    """Both grew to 3, and one to 4 before the second query looks again."""
+    first, other = Query(members, topics, "first"), Query(members, topics, "other")
+    list(other.turn())
+    for topic in topics:
+        kafka.add_partitions(topic, 3)
+
+    def placed() -> bool:
+        members.clock.skip(LOOK_MS)
+        list(first.turn())
+        return all(TopicPartition(topic, 2) in members.state.stable for topic in topics)
+
+    eventually(placed, "the first one has seen that both have grown")
+    kafka.add_partitions(topics[1], 4)
+    for topic in topics:
+        kafka.produce(topic, [replace(r, partition=p) for p in range(3) for r in keyed(10)])
+
+    def read() -> bool:
+        members.clock.skip(LOOK_MS)
+        for query in (first, other):
+            list(query.turn())
+        return set(members.state.stable.values()) == {10}
+
+    eventually(read, "all partitions that both topics have are read")
+
+
+def test_a_group_that_reads_more_partitions_of_one_topic_refuses_to_join_them(members: Group, kafka: Kafka) -> None:
+    orders, payments = kafka.create_topic("orders", 4), kafka.create_topic("payments", 2)
+    plain = members.service(Topics((orders, payments)))
+    plain.first_positions()
+    plain.leave()
+    with pytest.raises(NotCopartitionedError, match=f"{orders} has 4, {payments} has 2"):
+        list(Query(members, (orders, payments), "q").turn())

@@ -79,6 +79,10 @@ def test_the_report_has_the_slot_time_of_unread_and_of_arriving_records() -> Non
         history.saw({TP: end}, now_ms)
     report = lane_report(Planned((SLOW, QUICK), {TP: 1_000}, ()), None, history, 20_000)
     assert (report.backlog_ms, report.load_percent) == (45_000, ceil(100 * 45 * 0.0505))
+    held = SLOW._replace(why=Why.CEILING)
+    assert lane_report(Planned((held, QUICK), {TP: 1_000}, ()), None, history, 20_000).backlog_ms == 9_000
+    parked = Planned((SLOW, QUICK), {TP: 1_000}, (replace(STRUCK, parked=True),))
+    assert lane_report(parked, None, history, 20_000).backlog_ms == 0
     unknown = [q._replace(cell=replace(q.cell, record_ms=None), rate_ms=0.0) for q in (SLOW, QUICK)]
     report = lane_report(Planned(unknown, {TP: 1_000}, ()), None, history, 20_000)
     assert (report.backlog_ms, report.load_percent) == (0, 0)

@@ -8,7 +8,7 @@ import pytest
 from coordinator.errors import LogError
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.values.subscription import TopicPartition
-from group_services import UNLIMITED, Group, batch, read, records, subscribed
+from group_services import UNLIMITED, Group, batch, batches, read, records, subscribed
 from kafka_logs import Elected
 from streams import keyed
 
@@ -56,6 +56,27 @@ def test_an_old_copy_of_redis_from_before_a_cut_that_was_accepted_skips_no_recor
     members.restart_redis()
     again = members.service(subscribed(tp), log=log, fail_on_data_loss=False)
     assert read(tp, 3, 8) <= records(batch(again, end))
+
+
+@pytest.mark.parametrize("fail", [True, False])
+def test_an_old_copy_whose_positions_the_mirror_raises_again_is_no_loss(
+    members: Group, tp: TopicPartition, *, fail: bool
+) -> None:
+    log = Elected(members.log())
+    service = members.service(subscribed(tp), log=log, fail_on_data_loss=False)
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    assert service.next_offset(end, UNLIMITED) is None
+    copy = members.copied()
+    log.elect(tp, at=3)
+    members.kafka.produce(tp.topic, keyed(6))
+    end = batch(service, end)
+    assert service.next_offset(end, UNLIMITED) is None
+    service.leave()  # writes the mirror
+    members.restore(copy)
+    members.restart_redis()
+    again = members.service(subscribed(tp), log=log, fail_on_data_loss=fail)
+    assert not records(*batches(again, end))
 
 
 def test_a_mirror_from_before_a_cut_that_was_accepted_raises_no_position(members: Group, tp: TopicPartition) -> None:

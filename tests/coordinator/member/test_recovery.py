@@ -17,6 +17,7 @@ from coordinator.member.requests import (
     ReadExtents,
     ReadGroupOffsets,
     ReadLeftOfEpochs,
+    ReadProgress,
     ReadRedisTime,
     ReadResetEpoch,
     Recover,
@@ -28,6 +29,7 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.mirror import GroupOffsets, entry
 from coordinator.progress.ownership import Fact
+from coordinator.progress.segments import Progress, Segment
 from coordinator.redis.replies import Proof
 from coordinator.values.offset_spec import Earliest
 from coordinator.values.ranges import WHOLE
@@ -101,22 +103,20 @@ def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
     assert decision == Decision(then, (stored, WHY), LookAgain())
 
 
+PROOFS = {TP: "4@20 reset=0 topic=id-1", TP1: "5@7 reset=0 topic=id-1"}
+
+
 @pytest.mark.parametrize(
-    ("kept", "stored"),
+    ("kept", "position", "stored"),
     [
-        pytest.param({}, {TP: "4@20 reset=0 topic=id-1", TP1: "5@7 reset=0 topic=id-1"}, id="of each the newest"),
-        pytest.param(
-            {TP: "3@18 reset=0 topic=id-1"}, {TP1: "5@7 reset=0 topic=id-1"}, id="none where Redis has a position still"
-        ),
-        pytest.param(
-            {TP: "3@18 reset=0 topic=id-0"},
-            {TP: "4@20 reset=0 topic=id-1", TP1: "5@7 reset=0 topic=id-1"},
-            id="that of another topic counts for nothing",
-        ),
+        pytest.param({}, 20, PROOFS, id="of each the newest"),
+        pytest.param({TP: "3@25 reset=0 topic=id-1"}, 25, {TP1: PROOFS[TP1]}, id="not where Redis is higher"),
+        pytest.param({TP: "3@18 reset=0 topic=id-1"}, 20, PROOFS, id="also where the proof is higher"),
+        pytest.param({TP: "3@25 reset=0 topic=id-0"}, None, PROOFS, id="that of another topic counts for nothing"),
     ],
 )
 def test_lost__the_extents_of_proofs_are_stored(
-    kept: dict[TopicPartition, str], stored: dict[TopicPartition, str]
+    kept: dict[TopicPartition, str], position: int | None, stored: dict[TopicPartition, str]
 ) -> None:
     """Rule: leader-epoch-facts. A leader that is silent now may be another one later."""
     state = lost(evidence=Evidence(end_of(10, 20, leader_epochs={TP: 4}), owned()), owning=owning())
@@ -130,6 +130,7 @@ def test_lost__the_extents_of_proofs_are_stored(
         (ReadLeftOfEpochs({TP: 3, TP1: 5}), {}),
         (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: 20, TP1: 7}, ()), None),
         (ReadExtents(("orders",)), kept),
+        *([(ReadProgress((TP,)), {TP: Progress((Segment(WHOLE, position),))})] if kept and position else []),
     )
     assert decision.effects == (ReportEnds({}, stored), WHY)
 

@@ -19,7 +19,7 @@ from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.lane_lines import CostKind, LaneLine, LaneReport, lines_of
+from coordinator.redis.lane_lines import FAILING, PARKED, CostKind, LaneLine, LaneReport, lines_of
 from coordinator.tools.operations.group_look import GroupLook
 from coordinator.tools.operations.top_view import top_view
 from coordinator.values.key_hash import cuts
@@ -121,20 +121,22 @@ def test_records_arrive__show_their_slot_time_until_none_come() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ages", "settings", "logged", "warns"),
+    ("ages", "why", "settings", "logged", "warns"),
     [
-        pytest.param((75, 0), {}, False, True, id="far apart"),
-        pytest.param((60, 0), {}, False, False, id="near each other"),
-        pytest.param((900, 890), {}, False, False, id="a backlog, together"),
-        pytest.param((None, 900), {}, False, False, id="an unknown age"),
-        pytest.param((75, 0), {"max_lead_ms": 600_000}, False, False, id="a lead is set"),
-        pytest.param((75, 0), {}, True, False, id="the line is there already"),
+        pytest.param((75, 0), "budget", {}, False, True, id="far apart"),
+        pytest.param((60, 0), "budget", {}, False, False, id="near each other"),
+        pytest.param((900, 890), "budget", {}, False, False, id="a backlog, together"),
+        pytest.param((None, 900), "budget", {}, False, False, id="an unknown age"),
+        pytest.param((900, 0), PARKED, {}, False, False, id="a lane that nobody reads"),
+        pytest.param((900, 0), f"ceiling: {FAILING}", {}, False, False, id="a key that waits for its next attempt"),
+        pytest.param((75, 0), "budget", {"max_lead_ms": 600_000}, False, False, id="a lead is set"),
+        pytest.param((75, 0), "budget", {}, True, False, id="the line is there already"),
     ],
 )
 def test_lanes_are_far_apart__say_once_what_a_watermark_would_drop(
-    ages: tuple[int | None, int], settings: dict[str, Any], logged: bool, warns: bool
+    ages: tuple[int | None, int], why: str, settings: dict[str, Any], logged: bool, warns: bool
 ) -> None:
-    some = lanes(90).lines[0]
+    some = replace(lanes(90).lines[0], why=why)
     two = tuple(replace(some, hashes=h, lag_s=age) for h, age in zip((LEFT, RIGHT), ages, strict=True))
     report = replace(lanes(90), lines=two)
     state, answers = member(Shown(apart_logged=logged)), ((DESCRIBE, report), (ShowLanes(two, 0), True))

@@ -34,31 +34,48 @@ def of(**counts: int) -> dict[str, Topic]:
     return {name: Topic(name, f"id of {name}", tuple(range(count))) for name, count in counts.items()}
 
 
+def pair(orders: int, payments: int) -> dict[str, int]:
+    return {"orders": orders, "payments": payments}
+
+
 @pytest.mark.parametrize(
-    ("now", "known", "read"),
+    ("now", "before", "of_group", "read"),
     [
-        pytest.param({"orders": 4, "payments": 2}, {"orders": 2, "payments": 2}, (2, 2), id="one grew first"),
-        pytest.param({"orders": 4, "payments": 3}, {"orders": 2, "payments": 2}, (2, 2), id="both grew, not as far"),
-        pytest.param({"orders": 4, "payments": 4}, {"orders": 2, "payments": 2}, (4, 4), id="both have grown"),
-        pytest.param({"orders": 4, "payments": 2}, {"orders": 4, "payments": 2}, (2, 2), id="a member recorded one"),
-        pytest.param({"orders": 4, "payments": 1}, {"orders": 4, "payments": 4}, (1, 1), id="one was created again"),
+        pytest.param(pair(4, 2), pair(2, 2), pair(2, 2), (2, 2), id="one grew first"),
+        pytest.param(pair(4, 3), pair(2, 2), pair(2, 2), (2, 2), id="both grew, not as far"),
+        pytest.param(pair(4, 4), pair(2, 2), pair(2, 2), (4, 4), id="both have grown"),
+        pytest.param(pair(4, 2), {}, pair(2, 2), (2, 2), id="a new process"),
+        pytest.param(pair(4, 6), pair(2, 2), pair(4, 4), (4, 4), id="both grew unseen, and one again"),
+        pytest.param(pair(4, 2), pair(4, 4), pair(4, 4), (4, 2), id="a broker does not know the last growth yet"),
+        pytest.param(pair(4, 2), pair(2, 2), {}, (2, 2), id="Redis and the mirror are lost"),
     ],
 )
 def test_a_topic_that_grew_before_the_others_is_read_as_before(
-    now: dict[str, int], known: dict[str, int], read: tuple[int, int]
+    now: dict[str, int], before: dict[str, int], of_group: dict[str, int], read: tuple[int, int]
 ) -> None:
-    found = grown_together(of(**now, clicks=9), now, known)
+    found = grown_together(of(**now, clicks=9), now, before, of_group)
     assert tuple(found[t].count for t in JOINED) == read
     assert {t: found[t].count + found[t].waiting for t in JOINED} == now
     assert found["clicks"] == of(clicks=9)["clicks"]
 
 
-@pytest.mark.parametrize("known", [{}, {"orders": 2}], ids=["a new group", "a new topic"])
-def test_topics_that_a_group_does_not_read_yet_have_equal_numbers_of_partitions(known: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("before", "of_group"),
+    [
+        pytest.param({}, {}, id="a new group"),
+        pytest.param({}, {"orders": 2}, id="a new topic"),
+        pytest.param({"orders": 2}, {"orders": 2}, id="a topic that is created while the query runs"),
+        pytest.param({}, pair(2, 4), id="a group that has read them as they are"),
+        pytest.param(pair(4, 4), pair(2, 4), id="one was created again"),
+    ],
+)
+def test_topics_that_a_group_does_not_read_alike_have_equal_numbers_of_partitions(
+    before: dict[str, int], of_group: dict[str, int]
+) -> None:
     with pytest.raises(NotCopartitionedError, match="orders has 2, payments has 4") as refused:
-        grown_together(of(orders=2, payments=4), {"payments": 4, "orders": 2}, known)
+        grown_together(of(orders=2, payments=4), pair(2, 4), before, of_group)
     assert "Remedy: give the topics equal numbers of partitions" in str(refused.value)
-    must_be_equal({"orders": 2, "payments": 2})
+    must_be_equal(pair(2, 2))
     must_be_equal({})
 
 

@@ -52,10 +52,11 @@ def test_the_age_of_a_partition_without_a_look_is_unknown() -> None:
         pytest.param(
             [(90_000, 100), (100_000, 400)], 30, id="since the first look, if that was less than a minute ago"
         ),
-        pytest.param([(0, 100), (39_000, 700), (70_000, 1_000), (100_000, 1_300)], 10, id="in the last minute"),
-        pytest.param([(0, 100), (99_000, 700)], 10, id="nothing came for long, then some"),
-        pytest.param([(0, 100), (30_000, 700)], 0, id="nothing came in the last minute"),
+        pytest.param([(0, 100), (40_000, 700), (70_000, 1_000), (100_000, 1_300)], 10, id="in the last minute"),
+        pytest.param([(0, 100), (39_000, 100), (99_000, 700)], 600 / 61, id="nothing came for long, then some"),
+        pytest.param([(0, 100), (30_000, 700), (100_000, 700)], 0, id="nothing came in the last minute"),
         pytest.param([(99_900, 100), (100_000, 700)], 0, id="two looks that are close show nothing"),
+        pytest.param([(-500_000, 100), (-200_000, 3_100), (100_000, 6_100)], 10, id="looks that are minutes apart"),
     ],
 )
 def test_arrivals_are_those_of_the_last_minute(looks: list[tuple[int, int]], offsets_per_s: float) -> None:

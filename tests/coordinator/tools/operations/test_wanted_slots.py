@@ -19,6 +19,7 @@ QUIET = {"backlog_ms": "0", "load_percent": "0"}
         pytest.param([ONE], 9, 60, 22, id="in one minute"),
         pytest.param([ONE, ONE], 9, DRAIN_S, 7, id="two members: each reports of its own ranges"),
         pytest.param([QUIET], 0, DRAIN_S, 0, id="nothing to do"),
+        pytest.param([{"backlog_ms": "1200000"}], 0, DRAIN_S, 0, id="a backlog that was read since the report"),
         pytest.param([QUIET], 3, DRAIN_S, 1, id="a little to do"),
         pytest.param([{"load_percent": "3"}], 0, DRAIN_S, 1, id="little comes, and all of it is read"),
         pytest.param([{}], 9, DRAIN_S, 1, id="a member that knows no cost yet"),
