@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.redis.group_state import BACKLOG_MS, LOAD_PERCENT
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.lane_lines import BatchLine, LaneLine, lines_text
 from coordinator.redis.replies import Answer, Caller
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 MOST_BATCHES = 1_000
 """The number of batches in the history, of all members together, roughly."""
 _BATCH = verb("append", "meta entries=history", "most fields", nothing)
-_REPORT = verb("report", "meta leases member lanes", "lines shares", nothing)
+_REPORT = verb("report", "meta leases member lanes", "lines slow_percent backlog_ms load_percent", nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +42,8 @@ class RedisReports:
 
         `backlog_ms` is the slot time of all its unread records, `load_percent` that of arriving ones, of one slot.
         """
-        shares = {"slow_percent": slow_percent, BACKLOG_MS: backlog_ms, LOAD_PERCENT: load_percent}
-        of_member = flat({name: str(share) for name, share in shares.items()})
-        return self.calls.ask(_REPORT, caller, lines=lines_text(lines), shares=of_member)
+        shares = {"slow_percent": str(slow_percent), "backlog_ms": str(backlog_ms), "load_percent": str(load_percent)}
+        return self.calls.ask(_REPORT, caller, None, lines=lines_text(lines), **shares)
 
 
 @sound

@@ -234,7 +234,7 @@ def looks(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "describe", lambda: (view(group, state()), limited_lanes(state()))
     yield "gaps", lambda: gaps(state())
     yield "owner", lambda: key_owners(state(), "orders", key)
-    yield "top", lambda: top_view(look_at(client, group))
+    yield "top", lambda: top_view(look_at(client, group, strikes=False))
     yield "parked", lambda: (state(), world.store.poison.strikes())
     yield "events", lambda: (state(), last_events(client, group, 9))
     yield "policy", OperatorVerbs.of_group(client, group).policies.policy

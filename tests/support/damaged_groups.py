@@ -159,7 +159,7 @@ def looks(case: Case) -> list[str]:
     for show in (
         lambda: view(name, read_group(client, name)),
         lambda: gaps(read_group(client, name)),
-        lambda: top_view(look_at(client, name)),
+        lambda: top_view(look_at(client, name, strikes=False)),
     ):
         try:
             show()

@@ -174,5 +174,5 @@ def _show(client: RedisClient, group: str, current: Callable[[GroupState], Group
 
 
 def _look(client: RedisClient, group: str, current: Callable[[GroupState], GroupState]) -> GroupLook:
-    look = look_at(client, group)
+    look = look_at(client, group, strikes=False)
     return replace(look, state=current(look.state))

@@ -50,8 +50,11 @@ class GroupLook:
         return replace(self, state=with_ends(self.state, ends))
 
 
-def look_at(client: RedisClient, group: str, *, batches: int = BATCHES) -> GroupLook:
-    """The group now. Raises `UnknownGroupError`, `StateFormatError` and other `StoreError`s."""
+def look_at(client: RedisClient, group: str, *, batches: int = BATCHES, strikes: bool = True) -> GroupLook:
+    """The group now. Raises `UnknownGroupError`, `StateFormatError` and other `StoreError`s.
+
+    What a caller does not need is not read: damage there does not hide the rest.
+    """
     state, poison = read_group(client, group), OperatorVerbs.of_group(client, group).poison
     last = last_batches(client, group, batches) if batches else ()
-    return GroupLook(group, state, poison.failing(), poison.strikes(), last)
+    return GroupLook(group, state, poison.failing(), poison.strikes() if strikes else (), last)

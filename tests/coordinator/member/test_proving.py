@@ -13,6 +13,7 @@ from coordinator.member.requests import (
     Claim,
     CreatePositions,
     LogLine,
+    ReadExtents,
     ReadGroupOffsets,
     ReadLeftOfEpochs,
     ReadLogEnds,
@@ -163,7 +164,7 @@ def test_only_the_mirror_is_left_of_a_log_that_was_cut__data_loss() -> None:
 def test_the_mirror_of_a_log_that_was_not_cut__counts_whole() -> None:
     answers = MIRROR, (ReadResetEpoch(), 0), (ReadLeftOfEpochs({TP: 4}), {TP: Extent(5, 100)})
     request = Recover("gone", 0, {"orders": ORDERS}, {TP: 100}, ())
-    effects = decided(recover, lost(GONE), call(), *answers, (request, None)).effects
+    effects = decided(recover, lost(GONE), call(), *answers, (request, None), (ReadExtents(("orders",)), {})).effects
     (stored, *lines) = effects
     assert stored == ReportEnds({}, {TP: "4@100 reset=0 topic=id-1"})
     assert lines == [LogLine("group g: gone; positions are recovered from their proofs")]

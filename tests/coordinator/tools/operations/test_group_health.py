@@ -27,7 +27,7 @@ STATE = GroupState(
     lanes={"m-1": (LINE, IDLE)},
 )
 LOOSE = CheckLimits(lag=45, age_s=12)
-GOOD = Health("g", CheckStatus.OK, "PreparingRebalance", 1, 45, 12.0)
+GOOD = Health("g", CheckStatus.OK, "PreparingRebalance", 1, 45, 12.0, wanted_slots=1)
 
 
 def test_a_group_within_its_limits_is_ok() -> None:
@@ -86,7 +86,7 @@ def test_the_report_of_a_lost_member_does_not_count() -> None:
 
 def test_a_group_that_has_read_everything_has_no_age() -> None:
     read = replace(STATE, ends={TP: 5, OTHER: 7}, lanes={})
-    assert health("g", read, CheckLimits(0, 0)) == replace(GOOD, lag=0, age_s=0.0)
+    assert health("g", read, CheckLimits(0, 0)) == replace(GOOD, lag=0, age_s=0.0, wanted_slots=0)
 
 
 @pytest.mark.parametrize(
