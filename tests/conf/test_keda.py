@@ -39,6 +39,7 @@ def replicas(server: Prometheus, group: str) -> int:
     return min(int(OBJECT["spec"]["maxReplicaCount"]), int(wanted))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not (PROMTOOL and PROMETHEUS), reason=NO_PROMETHEUS)
 def test_replicas_beyond_the_partition_count_and_never_none_while_work_is_left(
     kafka: Kafka, stream: Stream, group: str, redis_url: str, tmp_path: Path
