@@ -46,7 +46,7 @@ from streams import Stream, keyed
 from three_brokers import ThreeBrokers
 from topics import Kafka
 
-LONGEST = ("test_drivers", "test_demo", "test_simulation", "test_decoding_memory", "test_shared_read")
+LONGEST = ("test_drivers", "test_demo", "test_simulation", "test_specs", "test_decoding_memory", "test_shared_read")
 """Long files that come late in the alphabet, or, as a single test, could come last."""
 
 SPARK_PROCESSES = 2
