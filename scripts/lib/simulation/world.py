@@ -251,6 +251,8 @@ class World:
         self.server.seen["deleted"] += 1
         self.server.copies.clear()  # an old copy would bring the deleted group back
         self.producers.break_promise()
+        if self.joined:  # a new group refuses topics that grew apart
+            self.producers.grow(self.kafka.partitions, self.scheduler.now_ms)
         self.invariants.deleted()
 
     def _live_settings(self) -> list[GroupSettings]:
