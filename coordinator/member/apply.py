@@ -248,13 +248,15 @@ class World:
         *,
         create: bool = False,
         founding: str = "",
+        joined: Sequence[str] = (),
     ) -> str:
-        """Write first positions where there are none; the founding of the group.
+        """Write first positions where there are none; the founding of the group. `joined`: topics of copartition.
 
         `create`: the group does not exist yet. Else it must be of this `founding`, unless that is not known.
         """
         nonce = self.settings.tokens(4) if create else ""
-        answer = self.store.positions.create(nonce, topics, positions, grace_ms=grace_ms, founding=founding)
+        store = self.store.positions
+        answer = store.create(nonce, topics, positions, grace_ms=grace_ms, founding=founding, joined=joined)
         return answer.seen.founding
 
     def acquire(

@@ -192,5 +192,5 @@ def _assert_more(state: State, proofs: Proofs, seen: Seen) -> None:
 def creation(state: State, positions: Positions, call: Call, *, create: bool = False) -> Request[str]:
     """Set positions if absent; a late call must not create the group after a loss (rule: create-once)."""
     founding = "" if create else state.life.founding
-    grace_ms = call.setup.settings.growth_grace_ms
-    return CreatePositions(state.log.topics, positions, grace_ms, create=create, founding=founding)
+    grace_ms, joined = call.setup.settings.growth_grace_ms, call.setup.cutting.joined
+    return CreatePositions(state.log.topics, positions, grace_ms, create=create, founding=founding, joined=joined)

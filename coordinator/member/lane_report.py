@@ -80,7 +80,7 @@ def lane_report(planned: Planned, ended: Ended | None, history: EndHistory, now_
     limited += sum(line.limited for line in lines if line.tp in struck)
     slowest = max(quotas, key=attrgetter("record_ms"), default=None)
     count = sum(_count(q, planned) for q in quotas)
-    free = [q for q in quotas if not _parked(q, planned)] if planned.strikes else quotas
+    free = [q for q in quotas if not _parked(q, _over(q, planned))] if planned.strikes else quotas
     return LaneReport(tuple(lines), count, limited, parked, _slowest(slowest), *_slot_time(free, history, now_ms))
 
 
@@ -95,9 +95,13 @@ def _slot_time(quotas: Iterable[Quota], history: EndHistory, now_ms: int) -> tup
     return ceil(backlog_ms), ceil(100 * sum(arrivals[q.tp] * ms for q, ms in of_offset))
 
 
-def _parked(q: Quota, planned: Planned) -> bool:
-    struck = (s for s in planned.strikes if s.parked and s.tp == q.tp and q.piece.position <= s.offset)
-    return any(s.hashes.intersection(q.lane[1]) for s in struck)
+def _over(q: Quota, planned: Planned) -> list[Strike]:
+    """The strikes with hashes of a lane."""
+    return [s for s in planned.strikes if s.tp == q.tp and s.hashes.intersection(q.lane[1])]
+
+
+def _parked(q: Quota, over: Iterable[Strike]) -> bool:
+    return any(s.parked and q.piece.position <= s.offset for s in over)
 
 
 def _lanes(quotas: Iterable[Quota], planned: Planned) -> list[Quota]:
@@ -154,10 +158,10 @@ def _kind(q: Quota) -> CostKind:
 
 def _why(q: Quota, offsets: int, planned: Planned) -> str:
     """The bound on a lane; the strongest reason wins."""
-    struck = [s for s in planned.strikes if s.tp == q.tp and s.hashes.intersection(q.lane[1])]
-    if _parked(q, planned):
+    over = _over(q, planned)
+    if _parked(q, over):
         return PARKED
-    if any(q.lag and q.piece.position < s.offsets.until for s in struck):
+    if any(q.lag and q.piece.position < s.offsets.until for s in over):
         return TRIED
     if offsets < q.span:
         return LIMITS

@@ -74,7 +74,6 @@ def topics_again(log: LogView, seen: Seen, call: Call, *, anew: bool = False) ->
 def _joined(log: LogView, topics: Mapping[str, Topic], seen: Seen, call: Call) -> Mapping[str, Topic]:
     """The topics, with equal numbers of partitions where they are joined. A query without a group reads them all."""
     joined = call.setup.cutting.joined if call.setup.settings.group else ()
-    topics = {name: replace(topic, joined=name in joined) for name, topic in topics.items()} if joined else topics
     others = tuple(name for name in joined if name not in topics) if call.setup.partial else ()
     found = {**(seen.of(ReadOtherTopics(others, quick=True)) if others else {}), **topics}
     counts = {name: found[name].count for name in joined if name in found}

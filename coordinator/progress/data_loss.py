@@ -164,7 +164,7 @@ def cuts_by(
 
 def reach(progress: Mapping[TopicPartition, Progress]) -> dict[TopicPartition, int]:
     """The offset after the last one that is done, in partitions with positions."""
-    return {tp: max(s.reach for s in p.segments) for tp, p in progress.items() if p.segments}
+    return {tp: p.furthest for tp, p in progress.items() if p.segments}
 
 
 def recreated(recorded: Mapping[str, str], topics: Mapping[str, Topic]) -> Iterator[Recreated]:

@@ -83,13 +83,15 @@ class RedisPositions:
         *,
         grace_ms: int = 0,
         founding: str = "",
+        joined: Collection[str] = (),
     ) -> Answer[int]:
         """Write first positions where there are none; how many. With a `nonce`, create the group if it is absent.
 
         Raises `Replaced` if the group has another `founding`, `Recovering` for a caller that names none: it proves
         nothing, and others prove their positions first.
         A topic with more partitions in Kafka than a member has seen has grown. The growth is recorded with its grace,
-        whichever of its partitions the caller reads.
+        whichever of its partitions the caller reads. New partitions of `joined` topics waited for each other: theirs
+        may have had several steps.
         """
         placed = self.calls.ask(
             CREATE,
@@ -97,7 +99,7 @@ class RedisPositions:
             nonce=nonce,
             grace_ms=str(grace_ms),
             counts={tp.topic: str(topics[tp.topic].count) for tp in positions},
-            joined={tp.topic: "1" for tp in positions if topics[tp.topic].joined},
+            joined=dict.fromkeys(joined, "1"),
             places=places_of(topics, positions),
             partitions=positions,
         )

@@ -42,8 +42,14 @@ class RedisReports:
 
         `backlog_ms` is the slot time of all its unread records, `load_percent` that of arriving ones, of one slot.
         """
-        shares = {"slow_percent": str(slow_percent), "backlog_ms": str(backlog_ms), "load_percent": str(load_percent)}
-        return self.calls.ask(_REPORT, caller, None, lines=lines_text(lines), **shares)
+        return self.calls.ask(
+            _REPORT,
+            caller,
+            lines=lines_text(lines),
+            slow_percent=str(slow_percent),
+            backlog_ms=str(backlog_ms),
+            load_percent=str(load_percent),
+        )
 
 
 @sound

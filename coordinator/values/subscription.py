@@ -62,8 +62,7 @@ class Topic:
     id: str  # Kafka's topic id as text, or `NO_ID`; a re-created topic has another one
     partitions: tuple[int, ...]  # ascending; of `Assigned`, the assigned ones
     total: int = 0  # the number of partitions in Kafka, if they are more
-    joined: bool = False  # its new partitions wait until all topics of copartition have as many
-    waiting: int = 0  # the number of those, which `partitions` leaves out (rule: joined-topics)
+    waiting: int = 0  # partitions left out until all topics of copartition have as many (rule: joined-topics)
 
     @property
     def count(self) -> int:

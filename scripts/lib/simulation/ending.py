@@ -28,8 +28,7 @@ def _calm(world: World, apps: Applications) -> None:
     apps.work.slow.clear()
     apps.work.calm = True
     world.brokers.recover()
-    if world.joined:
-        world.producers.grow(world.kafka.partitions, world.scheduler.now_ms)  # of those that have fewer
+    world.grow_together()
     apps.quiet = True
     for each in world.sets:
         each.server.unreliable, each.server.away_until_ms, each.kafka.mirror = 0.0, 0, ""

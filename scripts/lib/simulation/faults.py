@@ -260,7 +260,8 @@ def grow_the_others(world: World, apps: Applications) -> None:
     """All joined topics have as many partitions again."""
     if any(world.kafka.count(topic) < world.kafka.partitions for topic in world.kafka.topics):
         world.server.seen["joined topics grown together"] += 1
-        _grow_to(world, world.kafka.partitions)
+        world.trace("the joined topics grow together")
+        world.grow_together()
 
 
 def grow_unseen(world: World, apps: Applications) -> None:

@@ -251,9 +251,13 @@ class World:
         self.server.seen["deleted"] += 1
         self.server.copies.clear()  # an old copy would bring the deleted group back
         self.producers.break_promise()
-        if self.joined:  # a new group refuses topics that grew apart
-            self.producers.grow(self.kafka.partitions, self.scheduler.now_ms)
+        self.grow_together()  # a new group refuses joined topics that grew apart
         self.invariants.deleted()
+
+    def grow_together(self) -> None:
+        """Joined topics that have fewer partitions than another grow to as many."""
+        if self.joined:
+            self.producers.grow(self.kafka.partitions, self.scheduler.now_ms)
 
     def _live_settings(self) -> list[GroupSettings]:
         """The settings of the members with a lease."""

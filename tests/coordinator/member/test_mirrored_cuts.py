@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from coordinator.errors import LogError
+from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, read, records, subscribed
@@ -37,17 +38,22 @@ def away() -> None:
     raise LogError("the group coordinator is not available")
 
 
-def test_an_old_copy_of_redis_from_before_a_cut_that_was_accepted_skips_no_record(
-    members: Group, tp: TopicPartition
-) -> None:
-    """Its position lies beyond the new log's records, and its own leader epoch says so."""
-    log = Elected(members.log())
+def read_and_copied(members: Group, tp: TopicPartition, log: Elected) -> tuple[Service, StreamOffset, dict[str, bytes]]:
+    """A member that has read the log, the offset of its batch, and a copy of Redis."""
     service = members.service(subscribed(tp), log=log, fail_on_data_loss=False)
     service.first_positions()
     end = batch(service, StreamOffset(members.name))
     assert service.next_offset(end, UNLIMITED) is None
     assert members.state.stable == {tp: 5}
-    copy = members.copied()
+    return service, end, members.copied()
+
+
+def test_an_old_copy_of_redis_from_before_a_cut_that_was_accepted_skips_no_record(
+    members: Group, tp: TopicPartition
+) -> None:
+    """Its position lies beyond the new log's records, and its own leader epoch says so."""
+    log = Elected(members.log())
+    service, end, copy = read_and_copied(members, tp, log)
     log.elect(tp, at=3)
     members.kafka.produce(tp.topic, keyed(3))
     batch(service, end)
@@ -63,11 +69,7 @@ def test_an_old_copy_whose_positions_the_mirror_raises_again_is_no_loss(
     members: Group, tp: TopicPartition, *, fail: bool
 ) -> None:
     log = Elected(members.log())
-    service = members.service(subscribed(tp), log=log, fail_on_data_loss=False)
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
-    assert service.next_offset(end, UNLIMITED) is None
-    copy = members.copied()
+    service, end, copy = read_and_copied(members, tp, log)
     log.elect(tp, at=3)
     members.kafka.produce(tp.topic, keyed(6))
     end = batch(service, end)

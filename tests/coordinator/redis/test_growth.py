@@ -91,11 +91,10 @@ def test_a_growth_is_late_if_no_member_looked_shortly_before(
 
 def test_a_joined_topic_may_have_grown_in_steps_while_it_waited_for_the_others(world: World) -> None:
     """Members look at it all the time (rule: joined-topics)."""
-    topics = {name: replace(topic, joined=True) for name, topic in topic_of(4).items()}
     tps = [TopicPartition("orders", p) for p in range(4)]
     world.store.positions.create("aa", topic_of(1), {TP: 0}, grace_ms=GRACE)
     world.store.positions.report_ends({TP: 5}, {})
-    world.store.positions.create("", topics, dict.fromkeys(tps, 0), grace_ms=GRACE)
+    world.store.positions.create("", topic_of(4), dict.fromkeys(tps, 0), grace_ms=GRACE, joined=("orders",))
     assert world.store.positions.growths() == (grown(world, 1, 4, late=True),)
 
 
