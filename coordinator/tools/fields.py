@@ -1,6 +1,6 @@
 """What people and programs see, field by field. A dataclass is one object of JSON, a row of a table, or both.
 
-    lag: Annotated[int | None, Means("Offsets to the log ends.", "LAG")]      docs/json.md, and the column of the table
+    lag: Annotated[int | None, Means("Offsets to the log ends.", "LAG")]    docs/command.md, and the column of the table
 
 A name with a unit ends with it: `_ms` are milliseconds, `_s` seconds. The page, the JSON and plain tables are made from
 such classes, so a field is spelled once.

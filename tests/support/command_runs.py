@@ -1,4 +1,4 @@
-"""The command `coop-kafka` in this process: exit code, stdout, stderr. Its JSON has the fields of docs/json.md."""
+"""The command `coop-kafka` in this process: exit code, stdout, stderr. Its JSON has the fields of docs/command.md."""
 
 import sys
 

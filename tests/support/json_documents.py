@@ -1,10 +1,10 @@
-"""Compares a JSON document of the command with its table in docs/json.md: names and types."""
+"""Compares a JSON document of the command with its table in docs/command.md: names and types."""
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from pages.json_page import DOCUMENTS
+from pages.json_part import DOCUMENTS
 
 TABLES = {d.verb: {f.name: f.kind for f in d.fields} for d in DOCUMENTS}
 _TYPES: dict[str, tuple[type, ...]] = {

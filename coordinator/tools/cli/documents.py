@@ -1,7 +1,7 @@
 """The JSON documents of `--json` that are more than a view or a list of views, with the words of the tables. Pure.
 
 Times end with their unit: `at_ms`, `lag_s`. Hashes, ranges of offsets and lane epochs are text, as in tables.
-docs/json.md lists each field. Add fields freely; a field never changes its name, its type or its unit.
+docs/command.md lists each field. Add fields freely; a field never changes its name, its type or its unit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""docs/command.md: every verb of `coop-kafka` and its flags, made from the functions of the verbs."""
+"""docs/command.md: every command of `coop-kafka`, its flags and its JSON, made from their functions and classes."""
 
 import inspect
 import re
@@ -10,14 +10,15 @@ import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from coordinator.tools.cli.commands import commands
+from pages import json_part
 from pages.markdown import table
 
 _HEAD = """# The command coop-kafka
 
-<!-- Made by scripts/reference-pages from the verbs. Do not edit. -->
+<!-- Made by scripts/reference-pages from the commands. Do not edit. -->
 
-Every verb and its flags, as `--help` prints them. [operations.md](operations.md) shows the verbs at work, with the exit
-codes. [json.md](json.md) has the fields of `--json`. Brackets mark what may be left out.
+Every command with its flags, as `--help` prints them, and the [fields of its JSON](#json). Brackets mark what you may
+leave out. [Operations](operations.md) shows the commands at work, and has the exit codes.
 """
 
 _COLUMNS = ("argument", "environment", "default", "meaning")
@@ -33,11 +34,13 @@ def markdown() -> str:
     rows = {name: list(_rows(verb)) for name, verb in named.items()}
     of_verbs = Counter(row for each in rows.values() for row in each)
     shared = [row for row, count in of_verbs.items() if count >= _MANY]
-    head = _HEAD + "\n## Arguments of many verbs\n\n" + table(_COLUMNS, shared)
-    return head + "".join(
+    head = _HEAD + "\n## Arguments of many commands\n\n" + table(_COLUMNS, shared)
+    parts = (
         f"\n## {name}\n\n{_linked(inspect.getdoc(verb) or '')}\n\n{_usage(name, rows[name], shared)}"
+        f"{json_part.of_command(name)}"
         for name, verb in named.items()
     )
+    return f"{head}\n{json_part.head()}{''.join(parts)}"
 
 
 def _linked(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The JSON of the verbs that change a group or copy it, for docs/json.md."""
+"""The JSON of the verbs that change a group or copy it, for docs/command.md."""
 
 from coordinator.tools.fields import Field, fields_of
 from coordinator.tools.moving.exporting import Exported

@@ -1,4 +1,4 @@
-"""The JSON of the verbs that only look, for docs/json.md."""
+"""The JSON of the verbs that only look, for docs/command.md."""
 
 from coordinator.tools.audit.report import Audit
 from coordinator.tools.fields import Field, fields_of

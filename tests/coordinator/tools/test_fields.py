@@ -1,4 +1,4 @@
-"""The fields of a class: paths, types and columns, as docs/json.md and the tables have them."""
+"""The fields of a class: paths, types and columns, as docs/command.md and the tables have them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The JSON of each verb has every field of docs/json.md, with its type, and no other."""
+"""The JSON of each verb has every field of docs/command.md, with its type, and no other."""
 
 import json
 import re
@@ -30,8 +30,7 @@ from coordinator.tools.operations.waiting_views import EventView, FailingKey, St
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import TopicPartition
 from json_documents import TABLES, check_output, leaves
-from pages.json_page import DOCUMENTS as PAGE
-from pages.json_page import markdown
+from pages.json_part import DOCUMENTS as PAGE
 
 TP = TopicPartition("orders", 0)
 LINE = LaneAtWork.of("m-1", LaneLine(TP, WHOLE, 5, 9, 12, True, 3.5, 100.0, CostKind.SURE, 9, "budget"))
@@ -98,11 +97,6 @@ DOCUMENTS: dict[str, object] = {
     "restore": documents.of_copy(GroupCopy("g", 1, {}), executed=True),
     "backup": json.loads(GroupCopy("g", 1, {}).text),
 }
-
-
-def test_the_page_of_the_json_is_fresh() -> None:
-    page = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
-    assert markdown() == page, "docs/json.md is stale: run scripts/reference-pages"
 
 
 def test_every_document_is_on_the_page() -> None:
