@@ -123,6 +123,6 @@ def _pickled(function: Callable[..., object]) -> str:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         raise InvalidOptionError(
             f"the function {name:.100} cannot be pickled ({type(error).__name__}: {error!s:.{SHOWN}})",
-            "keep no connections, locks or Spark session in it, since they live in this process only:"
+            "keep no connections, locks or Spark session in it, since they exist in this process only:"
             " open them inside the function",
         ) from error

@@ -87,7 +87,7 @@ def audit(
 
 def _names(columns: Mapping[str, str]) -> Mapping[str, str]:
     if unknown := columns.keys() - set(_ROLES):
-        raise InvalidOptionError(f"{min(unknown)!r} is no column of an audit", f"use some of {', '.join(_ROLES)}")
+        raise InvalidOptionError(f"{min(unknown)!r} is not a column of an audit", f"use some of {', '.join(_ROLES)}")
     return {role: columns.get(role, role) for role in _ROLES}
 
 

@@ -84,5 +84,5 @@ def _asked(
         return plain(assignor.assign(list(members), dict(partitions), before), members, partitions)
     except FAILURES as error:
         raise InvalidAssignmentError(
-            f"the assignor {assignor.name!r} failed: {error_text(error)}", "mend the assignor, or choose another one"
+            f"the assignor {assignor.name!r} failed: {error_text(error)}", "fix the assignor, or choose another one"
         ) from error

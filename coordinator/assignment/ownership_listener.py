@@ -6,7 +6,7 @@
         def on_lost(self, ranges):
             forget(ranges)
 
-Each query makes one instance, without arguments, in the reader process beside the driver; it must be importable
+Each query makes one instance, without arguments, in the reader process of the driver; it must be importable
 there. Its methods run between two batches, on the reader's main thread: no batch is planned meanwhile, so return
 quickly. Its exceptions are logged, and change nothing.
 """

@@ -218,8 +218,10 @@ class CommitApi(AbstractContextManager["CommitApi"]):
                 "commit only offsets of this batch; commit later ones with the offset of the batch that reads them",
                 reach,
             )
-        why = f" includes offset {reach}, which is not below the log end in Redis"
-        return CommitBeyondReadError(what + (why if reach else ": Redis has no log end of this partition"), reach=reach)
+        why = f" includes offset {reach}, which is not below the end offset in Redis"
+        return CommitBeyondReadError(
+            what + (why if reach else ": Redis has no end offset of this partition"), reach=reach
+        )
 
     def _named(self, tp: TopicPartition) -> str:
         return f"commit of {tp} in group {self._verbs.group!r}"

@@ -65,7 +65,7 @@ class OrderedCommits:
         if turn.word == "ALONE":
             by = f": {turn.who.partition(' ')[0]} reserved and never committed them" if turn.who else ""
             raise OrderedCommitRefusedError(
-                f"{offsets} of {tp}: no live worker holds missing offsets from the stable offset {turn.stable} on{by}"
+                f"{offsets} of {tp}: no active worker holds missing offsets from the stable offset {turn.stable} on{by}"
             )
         committed = self.commits.commit(tp, [offsets], lanes=wanted.lanes)
         with suppress(CoopKafkaError):  # done offsets are in no worker's way, and the lease ends the reservation

@@ -7,14 +7,14 @@ class OutputError(CoopKafkaError):
     """The command did its work, and then could not write its output."""
 
     name = "OUTPUT_FAILED"
-    usual_remedy = "write the output to another place; look at the group before you run a verb again that changes it"
+    usual_remedy = "write the output to another place; look at the group before you run a command again that changes it"
 
 
 class WrongUsageError(CoopKafkaError):
     """An argument or a flag of the command is missing, unknown or has a value that cannot be used."""
 
     name = "WRONG_USAGE"
-    usual_remedy = "look at the arguments of the verb with --help"
+    usual_remedy = "look at the arguments of the command with --help"
 
 
 class SinkError(CoopKafkaError):

@@ -18,7 +18,7 @@ class CorruptCommitError(CommitError):
 
 
 class CorruptAcknowledgementError(CommitError):
-    """A text is not the `acknowledgement` of a row, or it was changed. Nothing was committed."""
+    """A string is not the `acknowledgement` of a row, or it was changed. Nothing was committed."""
 
     name = "CORRUPT_ACKNOWLEDGEMENT"
     usual_remedy = "pass the column acknowledgement of a row as it is"
@@ -54,12 +54,12 @@ class TooManyRangesError(CommitError):
 
 
 class OrderedCommitRefusedError(CommitError):
-    """An ordered commit waits for offsets that no live worker holds, or that another worker holds."""
+    """An ordered commit waits for offsets that no active worker holds, or that another worker holds."""
 
     name = "ORDERED_COMMIT_REFUSED"
     usual_remedy = (
-        "commit again when the missing offsets are done, or read from the offset in the message on. If no record lies "
-        "there, reserve rows by their acknowledgements (reserve_rows), or offsets from the offset behind the last row "
+        "commit again when the missing offsets are processed, or read on from the offset in the message. If no record "
+        "lies there, reserve rows by their acknowledgements (reserve_rows), or offsets from the one after the last row "
         "before them on"
     )
 

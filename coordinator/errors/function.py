@@ -13,11 +13,11 @@ class FunctionFailedError(FunctionError):
     """The function raised an exception, or made rows that do not fit its schema."""
 
     name = "FUNCTION_FAILED"
-    usual_remedy = "mend the function; a restarted query reads the same records again"
+    usual_remedy = "fix the function; a restarted query reads the same records again"
 
 
 class TooManyFailingKeysError(FunctionError):
     """AvailableNow cannot end: a partition holds `maxDeferredKeys` parked keys, so no other key of it is read."""
 
     name = "TOO_MANY_FAILING_KEYS"
-    usual_remedy = "mend the function or what it needs, then run coop-kafka release; or raise maxDeferredKeys"
+    usual_remedy = "fix the function or what it needs, then run coop-kafka release; or raise maxDeferredKeys"

@@ -20,7 +20,7 @@ class UnknownGroupError(GroupError):
 
 
 class UnknownStrikeError(GroupError):
-    """The group has no strike and no parked key in that place."""
+    """The group has no suspect and no quarantined key or lane in that place."""
 
     name = "UNKNOWN_STRIKE"
     usual_remedy = "look at what is stuck with coop-kafka stuck GROUP"
@@ -41,7 +41,7 @@ class GroupTypeError(GroupError):
 
 
 class GroupBusyError(GroupError):
-    """A live member, or another operator, prevents the operation."""
+    """An active member, or another operator, prevents the operation."""
 
     name = "GROUP_BUSY"
     usual_remedy = (
@@ -51,7 +51,7 @@ class GroupBusyError(GroupError):
 
 
 class FilterMismatchError(GroupError):
-    """A live member of the group has other filter options, so the group would drop records that this query wants."""
+    """An active member of the group has other filter options, so the group would drop records that this query wants."""
 
     name = "FILTER_MISMATCH"
     usual_remedy = (
@@ -61,7 +61,7 @@ class FilterMismatchError(GroupError):
 
 
 class OtherOrderingError(GroupError):
-    """The query and its group have different orderings, and other members of the group live."""
+    """The query and its group have different orderings, and other members of the group are active."""
 
     name = "OTHER_ORDERING"
     usual_remedy = "set the same ordering in all queries of a group, or use another group"
@@ -72,8 +72,8 @@ class GroupNotSharedError(GroupError):
 
     name = "GROUP_NOT_SHARED"
     usual_remedy = (
-        "stop the other query, or use another group; set sharing=never and standby=true in a query that shall wait for "
-        "the end of the other"
+        "stop the other query, or use another group; set sharing=never and standby=true in a query that should wait "
+        "for the end of the other"
     )
 
 
@@ -120,4 +120,4 @@ class InvalidAssignmentError(GroupError):
     """The result of an assignor cannot be used: it has a hole, an overlap or a member that it does not fit."""
 
     name = "INVALID_ASSIGNMENT"
-    usual_remedy = "mend the assignor, or choose another one"
+    usual_remedy = "fix the assignor, or choose another one"

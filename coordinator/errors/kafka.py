@@ -40,12 +40,12 @@ class StartingOffsetError(LogError):
 
 
 class DataLossError(LogError):
-    """Unread records are gone: retention deleted them, the log was cut, or the topic was created again."""
+    """Unread records are gone: retention deleted them, the log was truncated, or the topic was created again."""
 
     name = "DATA_LOSS"
     usual_remedy = (
-        "move the positions with coop-kafka reset-offsets, or set failOnDataLoss=false to go on with the records that "
-        "are left"
+        "move the positions with coop-kafka reset-offsets, or set failOnDataLoss=false to continue with the records "
+        "that are left"
     )
 
 
@@ -65,7 +65,7 @@ class FetchTimeoutError(LogError):
 
 
 class TaskNotEndedError(LogError):
-    """The reader process beside the driver has ended, or did not take the end of a task. Spark repeats the task."""
+    """The reader process of the driver has ended, or did not take the end of a task. Spark repeats the task."""
 
     name = "TASK_NOT_ENDED"
     retriable = True

@@ -54,7 +54,7 @@ class IndividualCommitTooOldError(CodedError):
 
     name = "INDIVIDUAL_COMMIT_TOO_OLD"
     code = 91
-    usual_remedy = "go on from the stable offset that the message names; nothing is lost"
+    usual_remedy = "continue from the stable offset that the message names; nothing is lost"
 
     def __init__(self, what: str, remedy: str = "", stable: int = 0) -> None:
         super().__init__(what, remedy)

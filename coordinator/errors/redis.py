@@ -21,7 +21,7 @@ class RedisUnavailableError(StoreError):
 class RedisNotReadyError(RedisUnavailableError):
     """Redis answered, but for longer than redisMaxOutage refused calls that it takes at other times.
 
-    Its memory is full, it cannot save, it lacks replicas, it loads, or it is no primary.
+    Its memory is full, it cannot save, it lacks replicas, it loads, or it is not a primary.
     """
 
     name = "REDIS_NOT_READY"
@@ -50,14 +50,14 @@ class RedisConfigurationError(StoreError):
 
 
 class StateFormatError(StoreError):
-    """A key of the group in Redis, a copy or the mirror has a text that cannot be read. Nothing was overwritten."""
+    """A key of the group in Redis, a copy or the mirror has a value that cannot be read. Nothing was overwritten."""
 
     name = "STATE_FORMAT"
     usual_remedy = "look at the keys coop:v1:{group}:*; restore or delete the group's state"
 
 
 class StateLostError(StoreError):
-    """Redis lost the group and nothing proves a position, another query created it anew, or it is of elsewhere."""
+    """Redis lost the group and nothing proves a position, another query created it anew, or it is another cluster's."""
 
     name = "STATE_LOST"
     usual_remedy = "restore a copy, use coop-kafka reset-offsets, or start once with onStateLoss=earliest"

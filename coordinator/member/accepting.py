@@ -51,8 +51,8 @@ def refuse_other_filter(read: StreamOffset, call: Call) -> None:
         was = f"with the filter of digest {planned}" if planned else "without a filter"
         now = f"the filter {mine.text}" if mine.digest else "none"
         raise FilterChangedError(
-            f"the unfinished batch of the checkpoint was planned {was}, and this query has {now}: a replay would hand "
-            "over other records"
+            f"the unfinished batch of the checkpoint was planned {was}, and this query has {now}: a replay would "
+            "have other records"
         )
 
 

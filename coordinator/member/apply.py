@@ -172,7 +172,7 @@ class World:
             _log.warning("the stable offsets were not mirrored to Kafka's own group %s: %s", group, error)
             return None
         if not allowed:
-            _log.warning("plain Kafka consumers live in group %s: stable offsets are not mirrored", group)
+            _log.warning("plain Kafka consumers are active in group %s: stable offsets are not mirrored", group)
         return allowed
 
     def _tell_overruled(self, others: OffsetByPartition, written: GroupOffsets) -> None:
@@ -351,7 +351,7 @@ def _notify(method: Callable[[KeyRanges], None], ranges: KeyRanges) -> None:
     try:
         method(ranges)
     except Exception:  # noqa: BLE001 - whatever a user's class raises must not hurt the query
-        _log.exception("the ownership listener failed, the query goes on")
+        _log.exception("the ownership listener failed, the query continues")
 
 
 def _mirror_entries(

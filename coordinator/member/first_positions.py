@@ -99,7 +99,7 @@ def _reads_on(
         LogLine(
             f"group {group}: {why}. Remedy: to read all records again, as for a full refresh, stop the queries of the "
             f"group and run coop-kafka reset-offsets {group} --all-topics --to-earliest --execute before the start; to "
-            "read from another start beside it, use another group.",
+            "read from another start as well, use another group.",
             info=(status is not None and status.alive > 0) or _nothing_is_left_out(positions, state, seen, call),
         ),
         *((Event("continue", why),) if status else ()),  # the event of a new group names its positions

@@ -42,9 +42,9 @@ def another(group: str, mine: str, there: str) -> StateLostError:
     return StateLostError(
         f"group {group!r} is not the one that this query read: its founding is {mine}, and {there}. The earlier group "
         "was deleted, or Redis lost it and nothing proved it, and then another query created it anew",
-        "to go on in the group of now, start this query with a new checkpointLocation and an output of its own; to go "
-        "on from its checkpoint instead, stop all queries of the group, run coop-kafka delete, then start this one "
-        "first",
+        "to continue in the group of now, start this query with a new checkpointLocation and an output of its own; to "
+        "continue from its checkpoint instead, stop all queries of the group, run coop-kafka delete, then start this "
+        "one first",
     )
 
 

@@ -66,7 +66,7 @@ def long_batch(
         return pulse, None
     line = LogLine(
         f"group {settings.group}: a batch takes longer than longestBatch ({settings.longest_ms} ms), so other "
-        "members may take its ranges; `coop-kafka stuck` then shows the records on trial. Raise "
+        "members may take its ranges; `coop-kafka stuck` then shows the suspect records. Raise "
         "longestBatch, or lower batchTimeBudget"
     )
     return replace(pulse, warned_of_ms=began), line

@@ -25,12 +25,12 @@ A new leader learns from its followers how far its log is replicated. They fetch
 second apart (SPARK-26267)."""
 
 REMEDY = (
-    "no position was moved; to go on with the records that are left, set failOnDataLoss=false;"
+    "no position was moved; to continue with the records that are left, set failOnDataLoss=false;"
     " to keep records longer, raise the topic's retention"
 )
 BEYOND_REMEDY = (
-    "nothing was committed; the log was cut, or the checkpoint is damaged or of another cluster: start the query with"
-    " a new checkpointLocation and a new output, the group's positions stay in Redis; or move positions with"
+    "nothing was committed; the log was truncated, or the checkpoint is damaged or of another cluster: start the query"
+    " with a new checkpointLocation and a new output, the group's positions stay in Redis; or move positions with"
     " coop-kafka reset-offsets; or set failOnDataLoss=false, which ignores the checkpoint for this partition"
 )
 

@@ -48,7 +48,7 @@ def check_url(text: str) -> None:
     if "@" in parts.path or parts.fragment:
         raise ValueError("user or password holds a character that must be percent-encoded")
     if "@" in parts.netloc and "credential_provider=" in parts.query:
-        raise ValueError("it has user or password, and a credential_provider beside them")
+        raise ValueError("it has a user or a password, and also a credential_provider")
     _check_place(parts.scheme, parts.hostname, port, parts.path)
     _check_arguments(parts.scheme, parts.query)
 

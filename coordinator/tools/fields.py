@@ -1,6 +1,6 @@
 """What people and programs see, field by field. A dataclass is one object of JSON, a row of a table, or both.
 
-    lag: Annotated[int | None, Means("Offsets to the log ends.", "LAG")]    docs/command.md, and the column of the table
+    lag: Annotated[int | None, Means("Lag in offsets.", "LAG")]    docs/command.md, and the column of the table
 
 A name with a unit ends with it: `_ms` are milliseconds, `_s` seconds. The page, the JSON and plain tables are made from
 such classes, so a field is spelled once.
@@ -41,17 +41,17 @@ GroupField = Annotated[str, Means("Name of the group.")]
 MemberId = Annotated[str, Means("Id of the member.", "MEMBER")]
 MemberState = Annotated[str, Means("[State](operations.md#describe) of the member.", "STATE")]
 RecoveringMs = Annotated[int, Means("Time left to recover from a loss of state; 0 if it does not recover.")]
-GroupLag = Annotated[int | None, Means("Offsets to the log ends, of partitions with a known end.")]
+GroupLag = Annotated[int | None, Means("Lag in offsets, of partitions with a known end offset.")]
 DeferredKeys = Annotated[int, Means("Failing keys that are tried again.")]
 ParkedKeys = Annotated[int, Means("Failing keys that wait for `release`.")]
 TopicField = Annotated[str, Means("Topic.", "TOPIC")]
 PartitionNumber = Annotated[int, Means("Number of the partition.", "PARTITION")]
-StableOffset = Annotated[int, Means("Stable offset: everything before it is done.", "STABLE")]
+StableOffset = Annotated[int, Means("Stable offset: everything before it is processed.", "STABLE")]
 HashesText = Annotated[str, Means("Key hashes, `lo-hi`, inclusive, 16 hex digits each.", "HASHES")]
 HashOfKey = Annotated[str, Means("Hash of the key, 16 hex digits.", "KEY HASH")]
 Clipped = Annotated[bool, Means("Whether it is only the nearest offset that the log has.", "the star")]
-LogEnd = Annotated[int | None, Means("Log end; null before a member has seen it.", "END")]
-EndAge = Annotated[float | None, Means("Age of the log end, or of the oldest of them.")]
+LogEnd = Annotated[int | None, Means("End offset; null before a member has seen it.", "END")]
+EndAge = Annotated[float | None, Means("Age of the end offset, or of the oldest of them.")]
 LaneEpoch = Annotated[str | None, Means("Lane epoch; null if no member owns the range.")]
 
 

@@ -82,7 +82,7 @@ LOW_S = LOW_MS / 1000
 """How long a log end below the next offset is looked at again before it is a loss: a new leader may not know yet how
 far its log is replicated."""
 
-REMEDY = "set failOnDataLoss=false to go on with what is left; to keep records longer, raise the topic's retention"
+REMEDY = "set failOnDataLoss=false to continue with what is left; to keep records longer, raise the topic's retention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class _Stretch:
                 self._stalled()
             return
         except LogTruncationError as error:
-            self._report_loss(f"{self._tp}: the log was cut before offset {self._position} ({error_text(error)})")
+            self._report_loss(f"{self._tp}: the log was truncated before offset {self._position} ({error_text(error)})")
             self._consumer.seek(self._at, self._position)  # a new poll returns the records that came with the error
             return
         except Exception as error:

@@ -192,7 +192,7 @@ class FunctionCall:
             return error
         return FunctionFailedError(
             f"the function {self._name} raised {type(error).__name__}, {_where(batch)}{more}:\n\n{_frames(error)}\n",
-            "mend the function, or let it catch what it can ignore; a restarted query reads these records again",
+            "fix the function, or let it catch what it can ignore; a restarted query reads these records again",
         )
 
     def unfinished(self, batch: SliceBatch | None) -> FunctionFailedError:

@@ -82,7 +82,7 @@ def _plain(name: str, value: object) -> object:
         return value
     raise InvalidOptionError(
         f"{name} of OnError is of type {type(value).__name__}",
-        "give numbers and texts, and durations as texts like '200ms' or '5m'",
+        "give numbers and strings, and durations as strings like '200ms' or '5m'",
     )
 
 

@@ -29,7 +29,7 @@ CALLED = {"records": "(record)", "keys": "(key, records)", "batches": "(batches)
 
 IMPORT_REMEDY = (
     "install the module as a package where driver and executors run, ship it in an archive (spark.archives), or, for a"
-    " module beside the job, call pyspark.cloudpickle.register_pickle_by_value(module) first"
+    " module next to the job, call pyspark.cloudpickle.register_pickle_by_value(module) first"
 )
 
 

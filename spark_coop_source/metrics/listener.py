@@ -41,7 +41,7 @@ class ProgressListener(StreamingQueryListener):
             try:
                 self._callback(progress)
             except Exception:  # the user's code must not hurt the listeners of the session
-                log.exception("the callback of a ProgressListener failed, the query goes on")
+                log.exception("the callback of a ProgressListener failed, the query continues")
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """Nothing: the values of the last progress hold."""

@@ -47,7 +47,7 @@ FAMILIES = (
     Family("maxOffsetsBehindLatest", "Largest lag of a partition, in offsets."),
     Family("avgOffsetsBehindLatest", "Mean lag of the partitions, in offsets."),
     Family("lanes", "Lanes of the last plan."),
-    Family("limitedLanes", "Lanes that a bound keeps from reading up to the log end."),
+    Family("limitedLanes", "Lanes that a limit stops before the end offset."),
     Family("parkedLanes", "Lanes that no member reads until an operator releases them."),
     Family("deferredKeys", "Keys of the group that wait for another attempt."),
     Family("parkedKeys", "Keys of the group that wait for a release."),
@@ -98,7 +98,7 @@ class ProgressMetrics(Collector):
 
 
 def _log_ends(last: Iterable[QueryProgress]) -> Metric:
-    metric = GaugeMetricFamily(LOG_ENDS, "Log end at the last look.", labels=(*LABELS, "topic", "partition"))
+    metric = GaugeMetricFamily(LOG_ENDS, "End offset at the last look.", labels=(*LABELS, "topic", "partition"))
     for progress in last:
         for (topic, partition), end in progress.log_ends.items():
             metric.add_metric((*_labels(progress), topic, str(partition)), end)

@@ -63,7 +63,7 @@ def _key(key: object) -> Key:
             return _encoded(key)
         case {"hex": str(digits), **rest} if not rest:
             return _bytes_of(digits)
-    raise ValueError(f'{short(key)} is not a text, {{"hex":"..."}} or null')
+    raise ValueError(f'{short(key)} is not a string, {{"hex":"..."}} or null')
 
 
 def _encoded(key: str) -> bytes:

@@ -60,7 +60,7 @@ def _check_url(url: str) -> None:
     except ValueError:
         sound = False
     if not sound or "@" in url:
-        raise invalid(f"kafka.{ENDPOINT}", url, "it is no url of tokens", _ENDPOINT_LIMIT, secret="@" in url)
+        raise invalid(f"kafka.{ENDPOINT}", url, "it is not a URL of tokens", _ENDPOINT_LIMIT, secret="@" in url)
 
 
 def _incomplete(module: LoginModule | None) -> ConfigurationError:

@@ -96,7 +96,7 @@ def _errors(given: dict[str, object], name: str) -> tuple[str, ...] | None:
         return None
     limit = "exception classes, or functions of an exception: as values, or by name as module:name"
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise _wrong(name, value, "not a list of texts", limit)
+        raise _wrong(name, value, "not a list of strings", limit)
     if len(value) > _MOST_ERRORS:
         raise _wrong(name, value, f"it has {len(value)} values; the limit is {_MOST_ERRORS}", limit)
     for text in value:

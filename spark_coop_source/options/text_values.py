@@ -201,7 +201,7 @@ class Ports:
         found = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", text)
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
         if not 1 <= first <= last <= 65_535:
-            raise ValueError("it is no port and no range of ports")
+            raise ValueError("it is neither a port nor a range of ports")
         return range(first, last + 1)
 
 

@@ -1,4 +1,4 @@
-"""The connection of one attempt of a task to the reader process beside the driver: reports of costs, and its ends.
+"""The connection of one attempt of a task to the reader process of the driver: reports of costs, and its ends.
 
 A task whose driver cannot be reached reads all of its slices, and reports nothing: the planner guesses worse. It fails
 if its batch requires its ends (rule: seal-as-planned). A task whose connection ends fails before it gets or hands over
@@ -52,7 +52,7 @@ class TaskLink:
             self._answers = self._socket.makefile("rb")
             self._heard_of.register(self._socket, select.POLLIN)
         except OSError as error:
-            log.warning("the reader process beside the driver cannot be reached at port %d (%s)", to.port, error)
+            log.warning("the reader process of the driver cannot be reached at port %d (%s)", to.port, error)
         self._send(HELLO)
 
     @property
@@ -71,7 +71,7 @@ class TaskLink:
         if connection is not None and self._heard_of.poll(0) and self._at_its_end(connection):
             self._lose()
         if self._lost:
-            raise TaskNotEndedError("a task stops: the process beside the driver has left its group, or has ended")
+            raise TaskNotEndedError("a task stops: the reader process of the driver has left its group, or has ended")
 
     @staticmethod
     def _at_its_end(connection: socket.socket) -> bool:
@@ -99,7 +99,9 @@ class TaskLink:
                 answer = TaskAnswer.parse(text) if text else None
         if answer is None or answer.number != question.number:
             where = f"{self._to.host}, port {self._to.port}"
-            raise TaskNotEndedError(f"a task could not end: the process beside the driver does not answer at {where}")
+            raise TaskNotEndedError(
+                f"a task could not end: the reader process of the driver does not answer at {where}"
+            )
         if answer.refused:
             raise TaskNotEndedError(f"a task could not end: {answer.refused}")
         return answer.ends

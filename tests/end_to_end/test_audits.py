@@ -153,7 +153,7 @@ def test_the_helper_names_a_column_that_is_missing(stream: Stream, sink: Path) -
     rows = stream.spark.read.parquet(str(sink))
     with pytest.raises(SinkError, match="has no column 'run'"):
         audit(rows, stream.options, stream.options["subscribe"], columns={"batch": "run"})
-    with pytest.raises(InvalidOptionError, match="'key' is no column of an audit"):
+    with pytest.raises(InvalidOptionError, match="'key' is not a column of an audit"):
         audit(rows, stream.options, stream.options["subscribe"], columns={"key": "k"})
 
 

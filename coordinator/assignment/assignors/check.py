@@ -12,7 +12,7 @@ from coordinator.values.hash_map import HashMap, missing, overlap
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
 
-_REMEDY = "mend the assignor, or choose another one"
+_REMEDY = "fix the assignor, or choose another one"
 
 
 def check(assignment: Assignment, members: Sequence[Subscriber], partitions: Mapping[str, int]) -> None:

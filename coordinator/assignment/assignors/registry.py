@@ -77,7 +77,7 @@ def _problem(assignor: object) -> str:
     if not callable(assign):
         return "it has no method assign"
     if iscoroutinefunction(assign) or isgeneratorfunction(assign):
-        return "its method assign is no plain function"
+        return "its method assign is not a plain function"
     return "" if _takes_three(assign) else "its method assign does not take members, partitions and previous"
 
 

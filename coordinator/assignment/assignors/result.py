@@ -14,7 +14,7 @@ from coordinator.values.subscription import TopicPartition
 
 T = TypeVar("T")
 RANGES, RANGES_OF_A_PARTITION = 10_000, 16
-_REMEDY = "mend the assignor, or choose another one"
+_REMEDY = "fix the assignor, or choose another one"
 
 
 def plain(result: object, members: Sequence[Subscriber], partitions: Mapping[str, int]) -> Assignment:

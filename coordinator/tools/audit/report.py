@@ -40,7 +40,7 @@ class PartitionAudit:
     parked: Annotated[int, Means("Of them, those of parked keys and lanes.", "PARKED")]
     deferred: Annotated[int, Means("Of them, those of deferred keys.", "DEFERRED")]
     ahead: Annotated[int, Means("Rows of records that are not done.", "AHEAD")]
-    gone: Annotated[int, Means("Rows whose offset is no record of Kafka.", "GONE")]
+    gone: Annotated[int, Means("Rows whose offset is not a record of Kafka.", "GONE")]
     unordered: Annotated[str, Means("Why the order is not checked; empty if it is.")]
     begin: Annotated[
         int | None,

@@ -58,8 +58,8 @@ def audit(  # noqa: PLR0913, PLR0917 - an option each
 ) -> None:
     """Compare a Parquet sink with Kafka: name records that are lost, repeated or out of order. Changes nothing.
 
-    The sink must have each record that the group has done, once and in the order of its key. Members may go on working.
-    Exit code 3: there are faults.
+    The sink must have each record that the group has done, once and in the order of its key.
+    Members may continue to work. Exit code 3: there are faults.
     """
     from coordinator.kafka.log import KafkaLog  # noqa: PLC0415
     from coordinator.tools.audit.audit import AuditRequest, Kafka  # noqa: PLC0415 - others need no Kafka

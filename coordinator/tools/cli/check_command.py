@@ -14,7 +14,7 @@ from coordinator.tools.operations.group_health import CheckLimits, CheckStatus, 
 from coordinator.tools.operations.wanted_slots import DRAIN_S
 
 EXIT_CODES = {CheckStatus.OK: 0, CheckStatus.UNKNOWN: 1, CheckStatus.FAILING: 3}
-"""2 is wrong usage, as for every verb."""
+"""2 is wrong usage, as for every command."""
 
 
 def check(

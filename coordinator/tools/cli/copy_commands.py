@@ -18,7 +18,7 @@ def backup(
     redis: Redis,
     as_json: Annotated[bool, typer.Option("--json", help="No effect: backup always prints JSON.")] = False,
 ) -> None:
-    """Print a copy of the group's state as JSON: positions, policies and parked lanes. Members may go on working."""
+    """Print a copy of the group's state as JSON: positions, policies and parked lanes. Members may continue to work."""
     with waiting("backup", as_json=as_json), connected(redis) as client:
         copy = copies.backup(client, group)
     print_lines(*copy.text.splitlines())
@@ -36,7 +36,7 @@ def restore(
     execute: Execute = False,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the group's state in Redis by a copy. Refused while members live.
+    """Replace the group's state in Redis by a copy. Refused while members are active.
 
     The next query raises the positions to those that its checkpoint and Kafka's group of the same name prove.
     Records after these positions are read again.

@@ -33,7 +33,7 @@ def drain_members(
     execute: Execute = False,
     as_json: AsJson = False,
 ) -> None:
-    """Hand the ranges of members over to the others, and wait. Stop their queries afterwards.
+    """Move the ranges of members to the others, and wait. Stop their queries afterwards.
 
     Each range moves between two batches, so nothing waits for the end of a lease.
     A drained member is a standby until its query starts again: it takes over if the others are lost.
@@ -51,12 +51,12 @@ def drain_members(
                 done &= handed_over(client, name, members, timeout)
             found += members
     if not found:
-        raise UnknownGroupError(f"group {group!r} has no live member {member or f'on the host {host}'}")
+        raise UnknownGroupError(f"group {group!r} has no active member {member or f'on the host {host}'}")
     seconds = time.monotonic() - began if execute else 0.0
     if as_json:
         print_json(documents.of_drain(found, seconds, done=done, executed=execute))
     elif not execute:
-        print_lines(f"Would hand over {counted(ranges, 'range')} of {', '.join(found)}.")
+        print_lines(f"Would move {counted(ranges, 'range')} of {', '.join(found)}.")
         print_next_step(execute)
     elif done:
         print_lines(f"Other members own all ranges of {', '.join(found)} after {seconds:.1f} s.")

@@ -28,7 +28,7 @@ def exporter(
 ) -> None:
     """Serve metrics of all groups to Prometheus, until Ctrl-C or SIGTERM. monitoring.md lists them.
 
-    Each scrape reads Redis, and asks Kafka for log ends. It needs the extra `exporter`.
+    Each scrape reads Redis, and asks Kafka for end offsets. It needs the extra `exporter`.
     """
     try:
         from coordinator.tools.exporter.look import Watcher  # noqa: PLC0415 - the other verbs need no Prometheus

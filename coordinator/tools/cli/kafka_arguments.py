@@ -32,7 +32,7 @@ EndsOf = Annotated[
         "--bootstrap-server",
         metavar="HOST:PORT,...",
         envvar="COOP_KAFKA",
-        help="Brokers: ask Kafka for log ends. Without it, you see the last log ends that a member saw, and their age.",
+        help="Brokers: ask Kafka for end offsets. Without it, you see those that a member saw last, and their age.",
         show_default=False,
     ),
 ]

@@ -84,7 +84,7 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
 def stuck(group: Group, redis: Redis, as_json: AsJson = False) -> None:
     """Show keys whose record failed, and key ranges over which members died or hung.
 
-    A deferred key and a range on trial are tried again. What is parked waits for `release`.
+    A deferred key and a range `on trial` are tried again. What is `parked` (quarantined) waits for `release`.
     """
     with waiting("stuck", as_json=as_json), connected(redis) as client:
         read_group(client, group)  # fails for an unknown group, not for one where nothing is stuck
@@ -111,10 +111,10 @@ def release(
     everything: Annotated[bool, typer.Option("--all", help="All that is stuck in the group.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let members read parked lanes and parked keys again.
+    """Resume quarantined lanes and keys (`parked` in `stuck`).
 
     TOPIC:PARTITION chooses those of a partition, RANGE one of its lanes or keys, `--all` those of the group.
-    A record that hangs twice again is parked again; so is a key whose record fails again.
+    A record that hangs twice again is quarantined again; so is a key whose record fails again.
     """
     if (place is None) != everything:
         raise typer.BadParameter("pass either TOPIC:PARTITION or --all")
@@ -130,7 +130,7 @@ def release(
         keys = [] if wanted else released(store.failing(), tp, key_hash)
         if not (found or keys):
             where = _place(tp, wanted) if key_hash is None else f"at hash {hashes} in {tp}"
-            raise UnknownStrikeError(f"group {group!r} has no strike and no parked key {where}")
+            raise UnknownStrikeError(f"group {group!r} has no suspect and nothing quarantined {where}")
         with refused(group):
             if found:
                 store.forgive(found, reason)

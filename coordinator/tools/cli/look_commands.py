@@ -54,7 +54,7 @@ def list_of_groups(
 ) -> None:
     """Show each group in a line: state, members with a lease, and lag.
 
-    END AGE S is the age of its oldest log end in seconds.
+    END AGE S is the age of its oldest end offset in seconds.
     """
     with (
         waiting("list", as_json=as_json),
@@ -201,7 +201,7 @@ def picture(
 ) -> None:
     """Print one partition as SVG: `coop-kafka picture GROUP > partition.svg`.
 
-    Key hash upwards, offset to the right: lanes by owner, gaps, failing keys, the stable offset and the log end. Of
+    Key hash upwards, offset to the right: lanes by owner, gaps, failing keys, the stable offset and the end offset. Of
     several partitions, it draws the one with the largest lag.
     """
     with connected(redis) as client:

@@ -195,7 +195,7 @@ def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
     execute: Execute = False,
     as_json: AsJson = False,
 ) -> None:
-    """Move a group's positions. Refused while members live: stop all its queries first.
+    """Move a group's positions. Refused while members are active: stop all its queries first.
 
     All lanes of a partition move to one offset, the nearest one in the log.
     Checkpoints of the group's queries stay valid: members ignore their positions from before the reset.
@@ -222,7 +222,7 @@ def delete(
 ) -> None:
     """Delete a group: all its keys in Redis, and its offsets in Kafka's group of the same name.
 
-    Refused while members live. Delete the checkpoints of its queries too, since they belong to the deleted group.
+    Refused while members are active. Delete the checkpoints of its queries too, since they belong to the deleted group.
     """
     bar = waiting("delete", as_json=as_json)
     with bar, _operator(context, group, redis, bootstrap_server, command_config) as operator:

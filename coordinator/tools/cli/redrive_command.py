@@ -56,11 +56,11 @@ def redrive(  # noqa: PLR0913, PLR0917 - an option each
     execute: Execute = False,
     as_json: AsJson = False,
 ) -> None:
-    """Send dead letters of the group back to their topic. Members may go on working.
+    """Send dead letters of the group back to their topic. Members may continue to work.
 
     The records come at the end of their partitions, so after later records of their keys.
     Without --execute, the command reads TOPIC and reports the keys that this concerns.
-    Run again, it goes on behind the records that it has redriven.
+    Safe to repeat: it continues where the last run stopped.
     """
     from coordinator.tools.operations.redrive import Redrive, RedriveRequest  # noqa: PLC0415 - others need no Kafka
 
@@ -90,7 +90,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - an option each
         _print(seen, wanted.dead, topic, execute)
         if parked:
             keys = f"{counted(parked, 'key')} of {topic!r} {'is' if parked == 1 else 'are'} parked"
-            print_lines(f"{keys}. They are no dead letters: coop-kafka release reads them in order.")
+            print_lines(f"{keys}. They are not dead letters: coop-kafka release reads them in order.")
         print_next_step(execute)
 
 

@@ -65,7 +65,7 @@ def print_age(age_s: float | None, *, asked: bool) -> None:
 
 
 def _age(age_s: float) -> str:
-    return f"Log ends are up to {age_s:.0f} s old: a member saw them. --bootstrap-server asks Kafka."
+    return f"End offsets are up to {age_s:.0f} s old: a member saw them. --bootstrap-server asks Kafka."
 
 
 def print_owners(owners: Sequence[KeyOwner]) -> None:

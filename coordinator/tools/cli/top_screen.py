@@ -127,7 +127,7 @@ class TopScreen(App[None]):
         yield Static(id="about", markup=False)
         yield Static(id="plane", markup=False)
         yield DataTable(id="rows", cursor_type="row")
-        yield Input(placeholder="words in any column; Enter to go on", id="words")
+        yield Input(placeholder="words in any column; Enter to continue", id="words")
         yield Static(id="events", markup=False)
         yield Footer()
 
@@ -153,7 +153,7 @@ class TopScreen(App[None]):
     def _show(self, trouble: str) -> None:
         top = self._seen.top
         keys = f"{counted(top.deferred_keys, 'key')} tried again, {top.parked_keys} parked"
-        age = "" if top.end_age_s is None else f" (log ends seen {top.end_age_s:.0f} s ago)"
+        age = "" if top.end_age_s is None else f" (seen {top.end_age_s:.0f} s ago)"
         members = counted(len(top.members), "member")
         about = line_of(f"Group {top.group!r}: {top.state}, {members}, lag {lag_text(top)}{age}, {keys}")
         about.append(f"\n{printable(trouble)}" if trouble else "", "bold red")

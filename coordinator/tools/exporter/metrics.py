@@ -25,9 +25,9 @@ class Metric:
 
 REDIS_UP = Metric("coop_redis_up", (), "1 if Redis answered. Otherwise there are no metrics of groups.")
 KAFKA_UP = Metric(
-    "coop_kafka_up", (), "1 if Kafka named the log ends in time. Otherwise there is no lag. Absent without groups."
+    "coop_kafka_up", (), "1 if Kafka named the end offsets in time. Otherwise there is no lag. Absent without groups."
 )
-SCRAPE = Metric("coop_exporter_scrape_seconds", (), "Time to read all groups and log ends for this scrape.")
+SCRAPE = Metric("coop_exporter_scrape_seconds", (), "Time to read all groups and end offsets for this scrape.")
 READABLE = Metric(
     f"{_OF_GROUP}readable", GROUP, "0 if the group's keys in Redis are damaged: then it has no other metric."
 )
@@ -70,7 +70,7 @@ HASH_LAG = Metric(
     (*TOPIC, "first_digit"),
     "Largest lag of a lane, by the first digit of its key hashes: `0` to `7`.",
 )
-LAG = Metric(f"{_OF_GROUP}topic_partition_lag", PARTITION, "Offsets from the stable offset to the log end.")
+LAG = Metric(f"{_OF_GROUP}topic_partition_lag", PARTITION, "Offsets from the stable offset to the end offset.")
 STABLE = Metric(f"{_OF_GROUP}topic_partition_stable_offset", PARTITION, "All records before it are in the sink.")
 GAP = Metric(
     f"{_OF_GROUP}topic_partition_head_of_line_gap", PARTITION, "Offsets from the stable offset to the furthest lane."
@@ -90,7 +90,7 @@ OWNED = Metric(
 LOG_END = Metric(
     "coop_kafka_topic_partition_high_water_mark",
     ("topic_name", "partition_id"),
-    "The log end; with `isolation.level=read_committed` in --command-config, the last stable offset.",
+    "The end offset; with `isolation.level=read_committed` in --command-config, the last stable offset.",
 )
 
 METRICS = (

@@ -44,7 +44,7 @@ def export(client: RedisClient, log: Log, group: str, to: str) -> tuple[Exported
     _must_be_another(group, to)
     found = _offsets(idle(client, OperatorVerbs.of_group(client, group), group))
     if not log.commit_group_offsets(to, {TopicPartition(e.topic, e.partition): (e.offset, "") for e in found}):
-        raise GroupBusyError(f"Kafka's group {to!r} has live consumers", "stop them, then export again")
+        raise GroupBusyError(f"Kafka's group {to!r} has active consumers", "stop them, then export again")
     return found
 
 

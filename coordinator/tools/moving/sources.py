@@ -43,7 +43,7 @@ def must_be_idle(found: ForeignProgress, name: str, cluster: Cluster) -> None:
     Kafka refuses to set the offsets of such a group. These are the same offsets.
     """
     if found.commits and not cluster.log.commit_group_offsets(name, found.commits):
-        raise GroupBusyError(f"Kafka's group {name!r} has live consumers", "stop them, then import again")
+        raise GroupBusyError(f"Kafka's group {name!r} has active consumers", "stop them, then import again")
 
 
 def _of_group(name: str, cluster: Cluster) -> ForeignProgress:

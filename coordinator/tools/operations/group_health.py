@@ -42,7 +42,7 @@ class Health:
     status: Annotated[CheckStatus, Means("`ok`, `failing` or `unknown`.", "the first word")]
     state: Annotated[str | None, Means("[State](operations.md#describe) of the group; null if Redis is away.")] = None
     working: Annotated[int | None, Means("Members that work.")] = None
-    lag: Annotated[int | None, Means("Offsets to the log ends, all partitions; null if unknown.", "lag")] = None
+    lag: Annotated[int | None, Means("Lag of all partitions in offsets; null if unknown.", "lag")] = None
     age_s: Annotated[float | None, Means("Age of the oldest unread record; null if unknown.", "age")] = None
     age_at_least: Annotated[bool, Means("Whether `age_s` is a lower bound.", "age")] = False
     wanted_slots: Annotated[
@@ -92,7 +92,7 @@ def _age(state: GroupState) -> tuple[float | None, bool]:
 
 def _failures(found: Health, limits: CheckLimits, end_age_s: float | None) -> Iterator[str]:
     if not found.working:
-        yield "no member works" + (f", and the log ends are {end_age_s:.0f} s old" if end_age_s is not None else "")
+        yield "no member works" + (f", and the end offsets are {end_age_s:.0f} s old" if end_age_s is not None else "")
     if limits.lag is not None and found.lag is not None and found.lag > limits.lag:
         yield f"the lag is above --max-lag {limits.lag}"
     if limits.age_s is not None and found.age_s is not None and found.age_s > limits.age_s:

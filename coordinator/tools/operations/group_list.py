@@ -18,8 +18,8 @@ class GroupLine:
     group: Annotated[str, Means("Name of the group.", "GROUP")]
     state: Annotated[str, Means("[State](operations.md#describe) of the group, or `Unreadable`.", "STATE")]
     members: Annotated[int | None, Means("Members with a lease.", "MEMBERS")] = None
-    lag: Annotated[int | None, Means("Offsets to the log ends, of partitions with a known end.", "LAG")] = None
-    end_age_s: Annotated[float | None, Means("Age of the oldest log end.", "END AGE S")] = None
+    lag: Annotated[int | None, Means("Lag in offsets, of partitions with a known end offset.", "LAG")] = None
+    end_age_s: Annotated[float | None, Means("Age of the oldest end offset.", "END AGE S")] = None
 
 
 def group_line(group: str, state: GroupState) -> GroupLine:

@@ -27,7 +27,7 @@ class KeyOwner:
     usual: Annotated[bool, Means("Whether Kafka's default partitioner chooses this partition.", "the star")]
     key_hash: HashOfKey
     hashes: HashesText
-    position: Annotated[int, Means("All records of the key before it are done.", "POSITION")]
+    position: Annotated[int, Means("All records of the key before it are processed.", "POSITION")]
     done_above: Annotated[
         tuple[Inclusive, ...],
         Means("Individual commits above it: the first and the last offset of each.", "DONE ABOVE"),

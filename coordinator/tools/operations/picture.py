@@ -18,8 +18,8 @@ ROW = 22
 LEAST = 14.0
 """Least height of a lane in pixels; without it, the lane of a single key would be invisible."""
 
-LETTER, LOG_END = 7.5, 34
-"""The width of a letter, and half of that of the words at the log end, in pixels: no words cover others."""
+LETTER, END_OFFSET = 7.5, 38
+"""The width of a letter, and half of that of the words at the end offset, in pixels: no words cover others."""
 
 _HUES = 6  # colours of members, by their order
 
@@ -127,7 +127,7 @@ class _Drawing:
             "small",
             LEFT,
             70,
-            "Each row is a lane: a range of key hashes, done up to its position. Thin lanes are drawn higher.",
+            "Each row is a lane: a range of key hashes, processed up to its position. Thin lanes are drawn higher.",
         )
 
     def _hatch(self) -> None:
@@ -141,8 +141,10 @@ class _Drawing:
         )
 
     def _description(self) -> str:
-        parts = [f"hashes {lane.segment.hashes}: done up to offset {lane.segment.position:,}" for lane in self._lanes]
-        ends = f"The stable offset is {self._plane.stable:,}, the log end {self._plane.end:,}."
+        parts = [
+            f"hashes {lane.segment.hashes}: processed up to offset {lane.segment.position:,}" for lane in self._lanes
+        ]
+        ends = f"The stable offset is {self._plane.stable:,}, the end offset {self._plane.end:,}."
         return f"{self._words.subtitle} {ends} Lanes from the lowest hash up: {'; '.join(parts)}."
 
     @property
@@ -206,7 +208,7 @@ class _Drawing:
         self._text("", LEFT, BOTTOM + 20, f"{self._plane.start:,}")
         self._text("middle", (LEFT + RIGHT) / 2, BOTTOM + 20, "offset →")
         self._text("middle", RIGHT, BOTTOM + 20, f"{self._plane.end:,}")
-        self._text("middle", RIGHT, TOP - 16, "log end")
+        self._text("middle", RIGHT, TOP - 16, "end offset")
 
     def _stable_offset(self) -> None:
         stable = self._plane.stable
@@ -214,7 +216,7 @@ class _Drawing:
         self._line("stable", x, TOP - 10, x, BOTTOM + 6)
         words = f"stable offset {stable:,}: all before it is done"
         half = LETTER * len(words) / 2
-        self._text("slow middle", max(half, min(x, RIGHT - LOG_END - half)), TOP - 16, words)
+        self._text("slow middle", max(half, min(x, RIGHT - END_OFFSET - half)), TOP - 16, words)
         if stable == self._plane.furthest:
             return
         top, height = next((t, h) for lane, t, h in self._rows() if lane.segment.position == stable)

@@ -28,7 +28,7 @@ class RedriveView:
     records: Annotated[int, Means("Records to redrive.")]
     keys: Annotated[int, Means("Their keys.")]
     others: Annotated[int, Means("Dead letters of other groups or topics, which are left out.")]
-    strange: Annotated[int, Means("Records of the dead-letter topic that are no dead letters.")]
+    strange: Annotated[int, Means("Records of the dead-letter topic that are not dead letters.")]
     out_of_order: Annotated[int, Means("Records that come after later records of their keys.")]
     late_keys: Annotated[tuple[LateKey, ...] | None, Means("The keys of these records; null with `--execute`.")]
 

@@ -33,7 +33,7 @@ def refusal(group: str, verdict: verdicts.Verdict) -> CoopKafkaError:
     match verdict:
         case verdicts.Busy(member=member, lease_end_ms=end, now_ms=now):
             return GroupBusyError(
-                f"group {group!r} has a live member, {member}: its lease lasts {(end - now) / 1e3:.1f} s, or longer",
+                f"group {group!r} has an active member, {member}: its lease lasts {(end - now) / 1e3:.1f} s, or longer",
                 "stop all queries of the group (coop-kafka describe shows host and pid); after a kill, wait for the "
                 "end of the lease",
             )

@@ -32,7 +32,7 @@ class LaneAtWork:
     partition: PartitionNumber
     hashes: HashesText
     position: Annotated[int, Means("The next offset to read.", "POSITION")]
-    lag: Annotated[int, Means("Records up to the log end, estimated.", "LAG")]
+    lag: Annotated[int, Means("Records up to the end offset, estimated.", "LAG")]
     lag_s: Annotated[int | None, Means("Age of the oldest unread record in seconds.", "LAG S")]
     lag_at_least: Annotated[bool, Means("Whether `lag_s` is a lower bound.", "LAG S")]
     rate: Annotated[float, Means("Records per second of the last batch.", "RATE")]

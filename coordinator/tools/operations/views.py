@@ -105,10 +105,10 @@ class MemberView:
 class GrowthView:
     """The growth of a topic (rule: growth-order)."""
 
-    topic: Annotated[str, Means("A topic that [grew](growth.md).")]
+    topic: Annotated[str, Means("A topic with [added partitions](growth.md).")]
     old: Annotated[int, Means("Partitions before.")]
     new: Annotated[int, Means("Partitions after.")]
-    promise: Annotated[str, Means("The keys whose order is guaranteed across the growth.")]
+    promise: Annotated[str, Means("The keys whose order is kept.")]
     ordered: Annotated[bool, Means("Whether it is the order of all keys.")]
     grace_left_ms: Annotated[int, Means("Time left of the grace; 0 after it.")]
     waiting: Annotated[bool, Means("Whether new partitions wait for older ones.")]

@@ -27,8 +27,8 @@ class StrikeView:
     offset: Annotated[int, Means("Beginning of the offsets that were read in vain.", "OFFSET")]
     strikes: Annotated[int, Means("How often members died or hung over it.", "STRIKES")]
     state: Annotated[str, Means("`on trial` or `parked`.", "STATE")]
-    at_ms: Annotated[int, Means("Time of the last strike.", "AT")]
-    member: Annotated[str, Means("The member that was lost over it last.", "MEMBER")]
+    at_ms: Annotated[int, Means("Time at which a member last died or hung over it.", "AT")]
+    member: Annotated[str, Means("The member that died or hung over it last.", "MEMBER")]
 
     @classmethod
     def of(cls, strike: Strike) -> Self:

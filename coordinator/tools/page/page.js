@@ -71,7 +71,7 @@ function showGroup(seen) {
   by("state").textContent = `${seen.state}, generation ${seen.generation}` +
     (seen.recovering_ms ? `, recovers for ${Math.ceil(seen.recovering_ms / 1000)} s` : "");
   const age = seen.end_age_s === null ? "" : `, as seen ${Math.round(seen.end_age_s)} s ago`;
-  by("lag").textContent = `${count(seen.lag)} offsets behind the log ends${age}` + (seen.trouble ? ` (${seen.trouble})` : "");
+  by("lag").textContent = `${count(seen.lag)} offsets behind the end offsets${age}` + (seen.trouble ? ` (${seen.trouble})` : "");
   showLags(seen.lags);
   table("members", [
     ["member", (m) => m.member],
@@ -86,7 +86,7 @@ function showGroup(seen) {
     ["partition", (p) => choice(p)],
     ["lag", (p) => p.lag, "number"],
     ["stable offset", (p) => p.stable, "number"],
-    ["log end", (p) => p.end, "number"],
+    ["end offset", (p) => p.end, "number"],
     ["gaps", (p) => p.gaps, "number"],
     ["lanes", (p) => p.lanes, "number"],
     ["owners", (p) => p.owners, "number"],

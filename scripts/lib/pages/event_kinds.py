@@ -23,7 +23,7 @@ EVENT_KINDS = (
     EventKind(
         "assignor",
         "An assignor failed, or its result cannot be used. The group uses `grouped` with whole partitions.",
-        "mend the assignor that the event names; see [assignors.md](assignors.md#when-it-fails)",
+        "fix the assignor that the event names; see [assignors.md](assignors.md#when-it-fails)",
         "the member that computed the assignment",
     ),
     EventKind(
@@ -47,7 +47,7 @@ EVENT_KINDS = (
     EventKind(
         "deferred",
         "The user's function failed on records of keys. Each key waits at its record, and is tried again later.",
-        "look at the error: `coop-kafka stuck` shows it. The other keys go on",
+        "look at the error: `coop-kafka stuck` shows it. The other keys continue",
     ),
     EventKind(
         "drain",
@@ -63,12 +63,12 @@ EVENT_KINDS = (
     EventKind(
         "failing",
         "A partition has `maxDeferredKeys` failing keys. Members read only these until there are fewer.",
-        "mend what the function needs, or release parked keys; `coop-kafka stuck` shows them",
+        "fix what the function needs, or release parked keys; `coop-kafka stuck` shows them",
     ),
     EventKind(
         "fence",
-        "A script refused a late call: of an earlier owner of the ranges, or of an earlier life of the member. A "
-        "member that starts again takes over the ranges of its earlier life.",
+        "A script refused a late call: of an earlier owner of the ranges, or of an earlier run of the member. A "
+        "member that starts again takes over the ranges of its earlier run.",
         "nothing, if the member was started again, its ranges moved or positions were reset; otherwise look for a "
         "second query with the same checkpoint",
         _COMMITTER,
@@ -83,12 +83,12 @@ EVENT_KINDS = (
     EventKind(
         "growth",
         "A topic has more partitions than before. The event names the old and the new number, and whether "
-        "keys keep their order ([growth](growth.md)). Or new partitions wait for those of other topics of "
+        "keys keep their order ([added partitions](growth.md)). Or new partitions wait for those of other topics of "
         "`copartition` ([joins](joins.md#what-it-needs)).",
-        "nothing, if the order is kept; otherwise expect the named keys out of order across the growth. Add partitions "
+        "nothing, if the order is kept; otherwise expect the named keys out of order around the change. Add partitions "
         "to the other topics of `copartition`",
     ),
-    EventKind("join", "A member joined. The event names its application and its incarnation."),
+    EventKind("join", "A member joined. The event names its application and its incarnation (one run of the member)."),
     EventKind(
         "leave",
         "A member left. Ranges of an unfinished batch wait some seconds, or for the end of its lease if the event names"
@@ -96,13 +96,13 @@ EVENT_KINDS = (
     ),
     EventKind(
         "loss",
-        "Records were gone before a member read them, and `failOnDataLoss=false` lets the query go on.",
+        "Records were gone before a member read them, and `failOnDataLoss=false` lets the query continue.",
         "make the topic's retention longer than the lag",
     ),
     EventKind(
         "lost",
         "Another member or a reset took key ranges away from the member that the event names.",
-        "look at the event beside it: `expire`, `recover`, `reset` or `loss` is the cause",
+        "look at the event next to it: `expire`, `recover`, `reset` or `loss` is the cause",
         _EITHER,
     ),
     EventKind(
@@ -124,9 +124,9 @@ EVENT_KINDS = (
     ),
     EventKind(
         "parked",
-        "A record hung again on trial, or the function failed on a record of a key "
+        "A record hung again when it was tested alone, or the function failed on a record of a key "
         "(`then=park`). No member reads the lane or the key until it is released.",
-        "look at the record (`coop-kafka stuck` shows offsets), mend the job, then `coop-kafka release`",
+        "look at the record (`coop-kafka stuck` shows offsets), fix the job, then `coop-kafka release`",
     ),
     EventKind("plan", "A member made an assignment: its generation and its assignor."),
     EventKind("policy", "An operator changed a policy.", writer=_OPERATOR),
@@ -143,12 +143,13 @@ EVENT_KINDS = (
     ),
     EventKind(
         "release",
-        "Strikes or failing records were removed: by an operator, or because the topic was created again.",
+        "Suspects, quarantined lanes or failing records were released: by an operator, or because the topic was "
+        "created again.",
         writer=_EITHER,
     ),
     EventKind("reset", "An operator moved positions. The event names old and new offsets.", writer=_OPERATOR),
     EventKind("restore", "An operator loaded a copy of the group.", writer=_OPERATOR),
-    EventKind("revoked", "A member released key ranges in order."),
+    EventKind("revoked", "A member gave up key ranges in order."),
     EventKind(
         "skipped",
         "The sink completed a batch without reading it. The member committed nothing of it.",
@@ -156,8 +157,8 @@ EVENT_KINDS = (
     ),
     EventKind(
         "strike",
-        "A member died or hung while its tasks read the lane that the event names.",
-        "nothing yet: the lane has a task of its own. `coop-kafka stuck` shows it",
+        "A member died or hung while its tasks read the lane that the event names, which is now suspect.",
+        "nothing yet: the lane is tested alone, in a task of its own. `coop-kafka stuck` shows it",
     ),
     EventKind(
         "takeover",

@@ -7,10 +7,10 @@ from coordinator.tools.operations.reset_plan import PartitionReset
 from pages.json_fields import EXECUTED, KEYS, STRIKES, Document, each
 
 CHANGES = (
-    Document("release", "The strikes and failing keys that were released.", (*STRIKES, *KEYS)),
+    Document("release", "The suspects, lanes and keys that were released.", (*STRIKES, *KEYS)),
     Document(
         "drain",
-        "The members that hand their ranges over, or would.",
+        "The members whose ranges move, or would move.",
         (
             EXECUTED,
             Field("members", "list of text", "Their ids."),
@@ -39,7 +39,7 @@ CHANGES = (
             EXECUTED,
             Field("from", "text", "The dead-letter topic."),
             Field("to", "text", "The topic that the records came from."),
-            Field("parked", "integer", "Keys of the topic that wait for `release`. They are no dead letters."),
+            Field("parked", "integer", "Keys of the topic that wait for `release`. They are not dead letters."),
             *fields_of(RedriveView),
         ),
     ),

@@ -27,7 +27,7 @@ LOOKS = (
     Document("owner", "One object for each partition that may hold the key.", each("owners", KeyOwner)),
     Document(
         "events",
-        "One object on each line, for each [event](reference.md#events). With `--follow`, lines go on.",
+        "One object on each line, for each [event](reference.md#events). With `--follow`, lines keep coming.",
         (*fields_of(EventView),),
     ),
     Document("top", "Members and lanes at work. The most interesting lanes come first.", (*fields_of(TopView),)),

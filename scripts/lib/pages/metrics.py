@@ -34,11 +34,11 @@ PROGRESS = (
         "Mean lag of the partitions, each from the lane that the last planned batch leaves furthest behind.",
     ),
     Metric("lanes", "lanes", "Lanes of the last plan."),
-    Metric("limitedLanes", "lanes", "Lanes that a [bound](reference.md#bounds-of-a-lane) stops before the log end."),
+    Metric("limitedLanes", "lanes", "Lanes that a [bound](reference.md#bounds-of-a-lane) stops before the end offset."),
     Metric(
         "limited",
         "lane: why",
-        "At most 20 of the limited lanes, each with its bound. Parked lanes come first, then the oldest records.",
+        "At most 20 of the limited lanes, each with its bound. Quarantined lanes come first, then the oldest records.",
     ),
     Metric("parkedLanes", "lanes", "Lanes that no member reads until an operator releases them."),
     Metric(
@@ -56,7 +56,7 @@ PROGRESS = (
 
 LANE = (
     Metric("position", "offset", "The next offset to read. All records of the lane below it are in the sink."),
-    Metric("lag", "records", "Records of the lane up to the log end, estimated from the density of its keys."),
+    Metric("lag", "records", "Records of the lane up to the end offset, estimated from the density of its keys."),
     Metric(
         "lag_s",
         "s",
@@ -94,7 +94,7 @@ COUNTERS = (
 )
 
 REASONS = {
-    NOTHING: "No bound: the lane reads up to the log end.",
+    NOTHING: "No bound: the lane reads up to the end offset.",
     "budget": "The lane reads only the records that should fit `batchTimeBudget`.",
     "slow start": "The cost of the lane is unknown: it starts small, and reads twice as much in each batch.",
     "suspect, on trial": "A slow lane is searched for, and this lane reads as part of the test.",
@@ -107,7 +107,7 @@ REASONS = {
     f"ceiling: {FAILING}": "The function failed on a record of the lane's key, which is tried again alone.",
     f"ceiling: {ROOM}": "The partition holds `maxIndividualCommits`, and the lane is ahead of the others.",
     f"ceiling: {LEAD}": "The lane is `maxLaneLead` ahead of the lane furthest behind.",
-    TRIED: "A member was lost while it read this lane, so the lane has a task of its own.",
-    PARKED: "Members were lost over one record of the lane. No member reads the lane until an operator releases it.",
+    TRIED: "A member died or hung while it read this lane, so the lane is tested alone, in a task of its own.",
+    PARKED: "The lane is quarantined, because members died or hung over one of its records; `release` resumes it.",
 }
 """The bounds on what a lane may read in one batch, as `why` names them."""

@@ -9,7 +9,7 @@ class Section(StrEnum):
     """The headings of the page."""
 
     WHAT = "What is read"
-    FILTER = "Which records are handed over"
+    FILTER = "Which records it emits"
     START = "Where it starts and where it ends"
     RATE = "How much a micro-batch reads"
     GROUP = "The group"
@@ -53,7 +53,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
     Section.FILTER: {
         "filter_ranges": Meaning(_BOTH,
             "Only records whose key hash lies in these ranges. A record without a key has the hash of its offset. "
-            "Records that a filter drops count as done. See [filters](reading.md#filters).",
+            "Records that a filter drops count as processed. See [filters](reading.md#filters).",
             default="the whole hash space"),
         "filter_allow": Meaning(_BOTH,
             "Only records with these keys. A record without a key passes only if `null` is among them.",
@@ -129,7 +129,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "(`NOT_COPARTITIONED`). All members of the group need the same value. Not with `assign`, `assignor` and "
             "`maxRecordsPerPartition`. See docs/joins.md."),
         "listener": Meaning(_STREAM,
-            "A class that is called in the reader process beside the driver, when this application acquires, releases "
+            "A class that is called in the reader process of the driver, when this application acquires, gives up "
             "or loses key ranges. See docs/operations.md."),
         "labels": Meaning(_STREAM,
             "Labels of this application for assignors and operators, as zone=a,team=core. The member reports host, "
@@ -162,7 +162,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "`required`: if the Kafka user may not read the topic `coop-kafka-policies`, and Redis has no copy of it,"
             " nothing is shared. `optional`: what Redis has holds. See [policies.md](policies.md)."),
         "unread_batches": Meaning(_STREAM,
-            "Whether a batch that Spark completes without reading it counts as done. false: the query fails with "
+            "Whether a batch that Spark completes without reading it counts as processed. false: the query fails with "
             "`SINK_SKIPPED_BATCH`. true: for a query that drops records unread on purpose, as `limit(0)` does."),
         "replay_acknowledged": Meaning(_STREAM,
             "Whether a batch that Spark replays after a restart has the records again that were acknowledged before. "
@@ -174,8 +174,9 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "The most individual commits of a partition. At this limit, the group reads only lanes at the stable offset"
             " and gaps, and refuses commits that would add one. Each member applies its own value."),
         "max_deferred_keys": Meaning(_STREAM,
-            "The most failing keys of a partition, deferred or parked. At this limit, the group reads only these keys "
-            "of the partition until there are fewer. Each member applies its own value. See docs/failing-records.md."),
+            "The most failing keys of a partition, deferred or quarantined. At this limit, the group reads only these "
+            "keys of the partition until there are fewer. Each member applies its own value. See "
+            "[failing records](failing-records.md)."),
         "lanes": Meaning(_BOTH,
             "A fixed number of lanes for every partition: a slow key then gets no lane of its own. A batch has at most "
             "65,536, so they may be fewer.",
@@ -205,9 +206,9 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "The query fails if Kafka, or the leader of a partition, does not answer for longer; at the first contact "
             "after 60 seconds. Until then the records of that partition wait, and all others are read."),
         "growth_grace_ms": Meaning(_STREAM,
-            "After a topic [grows](growth.md), each hash range of a new partition waits for the same range of the older"
-            " partitions. So a key that moved there stays in order. It waits for records that were written up to this "
-            "time after the growth: set more than the producers' `metadata.max.age.ms` (5 minutes by default). The "
+            "After you [add partitions](growth.md), each hash range of a new partition waits for the same range of the "
+            "older partitions, so that a key that moved there stays in order. It waits for records that were written "
+            "up to this time later: set more than the producers' `metadata.max.age.ms` (5 minutes by default). The "
             "longest grace of the group's members counts. 0: new partitions do not wait."),
         "on_state_loss": Meaning(_STREAM,
             "If Redis lost the group's state and nothing proves a position: fail, or start at earliest. The member that"

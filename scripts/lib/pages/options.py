@@ -21,11 +21,11 @@ the others in this table:
 |---|---|
 | `kafka.bootstrap.servers`, `subscribe`, `group` | always |
 | `redisUrl` | always with `group`, unless the driver's environment has it as `COOP_REDIS` |
-| `startingOffsets` | a new group shall not begin at the end of the log: `earliest` |
+| `startingOffsets` | a new group should begin at the beginning of the log: `earliest` |
 | `slots` | the driver runs on another machine than the executors: the cores of all executors together |
 | `maxOffsetsPerTrigger` | the sink needs small batches |
 | `maxLaneLead` | the query has a watermark: at most its delay |
-| `sessionTimeout` | another application shall take over sooner than 45 s after a host or a container died |
+| `sessionTimeout` | another application should take over sooner than 45 s after a host or a container died |
 
 Options of Spark's own Kafka source have Spark's names. Case, dots and underscores do not matter: `batchTimeBudget`,
 `batch.time.budget` and `.options(batch_time_budget="10s")` are the same option. Names that begin with `kafka.` keep

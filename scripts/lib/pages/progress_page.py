@@ -27,6 +27,6 @@ def markdown() -> str:
         ("`query`", "name of the query (`queryName`), or its id"),
         ("`group`", "the group; empty without one"),
         ("`source`", "number of the read: 0 is the first `load()` of the query"),
-        ("`topic`, `partition`", f"only of `{LOG_ENDS}`, the log end at the last look"),
+        ("`topic`, `partition`", f"only of `{LOG_ENDS}`, the end offset at the last look"),
     )
     return _FIELDS + fields + _LABELS + table(("label", "value"), labels)

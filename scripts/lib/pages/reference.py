@@ -41,7 +41,7 @@ from spark_coop_source import error_of
 try:
     query.awaitTermination()
 except StreamingQueryException as raised:
-    error = error_of(raised)  # None if it is none of ours
+    error = error_of(raised)  # None if it is not an error of coop-kafka
     if error is None or not error.retriable:
         raise
     print(error.name, error.remedy)
@@ -69,7 +69,7 @@ _EVENTS = """
 ## Events
 
 A group records its events in the Redis stream `coop:v1:{group}:events`, and keeps about 1,000 of them.
-`coop-kafka events GROUP` prints them, and `redis-cli XRANGE` shows the same texts.
+`coop-kafka events GROUP` prints them, and `redis-cli XRANGE` shows the same.
 
 An entry has the fields `event` (the kind), `member`, `why` and, where key ranges change hands, `ranges`.
 

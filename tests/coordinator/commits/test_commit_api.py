@@ -196,7 +196,7 @@ def test_a_commit_of_a_member_ends_at_the_log_end_that_redis_holds(world: World)
     commits = api(world)
     world.logs_reach(100)
     with pytest.raises(
-        CommitBeyondReadError, match="includes offset 100, which is not below the log end in Redis"
+        CommitBeyondReadError, match="includes offset 100, which is not below the end offset in Redis"
     ) as far:
         commits.commit(TP, ranges("199-199"))
     assert (far.value.name, far.value.reach) == ("COMMIT_BEYOND_READ", 100)
@@ -211,7 +211,7 @@ def test_a_commit_of_a_member_ends_at_the_log_end_that_redis_holds(world: World)
 def test_without_a_log_end_in_redis_a_commit_of_a_member_is_refused(world: World) -> None:
     commits = api(world)
     world.redis.delete(GroupKeys(world.group).end("orders"))
-    with pytest.raises(CommitBeyondReadError, match="Redis has no log end"):
+    with pytest.raises(CommitBeyondReadError, match="Redis has no end offset"):
         commits.commit(TP, ranges("43-43"))
     assert state(world) == ({str(WHOLE): "43"}, {})
     with batch_of(world, lane("aa.1", 43, 50)) as of_batch:
@@ -224,6 +224,6 @@ def test_the_log_end_of_a_topic_that_was_replaced_is_no_bound_for_commits(world:
     world.store.positions.acquire(world.caller("m-1"), WANTED)
     with (
         CommitApi.of_member(world.url, world.group, "m-1") as commits,
-        pytest.raises(CommitBeyondReadError, match="Redis has no log end"),
+        pytest.raises(CommitBeyondReadError, match="Redis has no end offset"),
     ):
         commits.commit(TP, ranges("0-0"))

@@ -98,12 +98,12 @@ def test_a_log_that_is_cut_while_it_is_read_is_a_data_loss(
     with consumers.borrowed(client, [tp]) as consumer, caplog.at_level(logging.WARNING, fetching.__name__):
         stretch = fetch(consumer, tp, OffsetRange(120, 150), how, stopped)
         if fail_on_data_loss:
-            with pytest.raises(DataLossError, match=rf"{numbers}-0: the log was cut before offset 120"):
+            with pytest.raises(DataLossError, match=rf"{numbers}-0: the log was truncated before offset 120"):
                 list(stretch)
         else:
             assert list(stretch) == []
             cut_off, gone = losses(caplog)
-            assert "the log was cut before offset 120" in cut_off
+            assert "the log was truncated before offset 120" in cut_off
             assert "offsets 120-149 can no longer be read (the log ends at 100)" in gone
 
 

@@ -53,12 +53,12 @@ def test_options_name_the_source_of_tokens(texts: dict[str, str], source: TokenS
             {**OF_URL, "sasl.jaas.config": f'{MODULE} clientId="job";'}, InvalidOptionError, "missing", id="no secret"
         ),
         pytest.param(
-            {**OF_URL, "sasl.oauthbearer.token.endpoint.url": "ftp://host"}, InvalidOptionError, "no url", id="ftp"
+            {**OF_URL, "sasl.oauthbearer.token.endpoint.url": "ftp://host"}, InvalidOptionError, "not a URL", id="ftp"
         ),
         pytest.param(
             {**OF_URL, "sasl.oauthbearer.token.endpoint.url": "https:///token"},
             InvalidOptionError,
-            "no url",
+            "not a URL",
             id="no host",
         ),
         pytest.param(

@@ -70,7 +70,7 @@ def test_when_the_last_member_has_left_the_group_fails(
     member.leave()
     code, out, _ = run(*at)
     assert (code, out.startswith(f"failing: group {members.name!r}: Empty, 0 members work")) == (3, True)
-    assert re.search(r": no member works, and the log ends are \d+ s old\n$", out)
+    assert re.search(r": no member works, and the end offsets are \d+ s old\n$", out)
 
 
 def test_when_the_lease_of_a_killed_member_ends_the_group_fails(run: Run, members: Group, tp: TopicPartition) -> None:

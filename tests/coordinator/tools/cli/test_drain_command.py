@@ -52,7 +52,7 @@ def test_a_drained_member_hands_over_after_its_batch_and_stays_a_standby(
     at = (members.name, "--redis", members.redis_url)
 
     code, out, err = run("drain", *at, "--host", "old")
-    said = f"Would hand over 1 range of {leaves.member}.\nNothing was changed. Add --execute to make the change.\n"
+    said = f"Would move 1 range of {leaves.member}.\nNothing was changed. Add --execute to make the change.\n"
     assert (code, out, err) == (0, said, "")
     code, out, _ = run("drain", *at, "--host", "old", "--json")
     assert json.loads(out) == {"executed": False, "members": [leaves.member], "seconds": 0.0, "done": False}
@@ -90,7 +90,9 @@ def test_who_cannot_be_drained(run: Run, members: Group, leaves: Service) -> Non
         assert err.startswith(f"{GroupBusyError.name}: group {members.name!r} has no other working member")
     code, _, err = run("drain", *at, "--host", "elsewhere")
     assert code == 1
-    assert err.startswith(f"{UnknownGroupError.name}: group {members.name!r} has no live member on the host elsewhere")
+    assert err.startswith(
+        f"{UnknownGroupError.name}: group {members.name!r} has no active member on the host elsewhere"
+    )
     for flags in ((), ("--member", "m", "--host", "h")):
         code, _, err = run("drain", *at, *flags)
         assert (code, "pass either --member or --host" in err) == (2, True)

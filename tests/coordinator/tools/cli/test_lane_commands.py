@@ -186,7 +186,7 @@ def test_a_release_removes_strikes_and_records_its_reason(
         pytest.param(
             ("orders:9", "--reason", "x"),
             1,
-            "has no strike and no parked key in orders-9",
+            "has no suspect and nothing quarantined in orders-9",
             id="a partition without strikes",
         ),
         pytest.param(("orders:0", "x", "--reason", "x"), 2, "'x' is not", id="no range"),

@@ -212,7 +212,7 @@ def test_without_kafka_the_age_of_the_log_ends_is_shown(run: Run, redis_url: str
     for verb in (("describe",), ("gaps",), ("top", "--once")):
         code, out, err = run(verb[0], known_group, *verb[1:], "--redis", redis_url)
         assert (code, err) == (0, "")
-        (age,) = (line for line in out.splitlines() if line.startswith("Log ends are up to "))
+        (age,) = (line for line in out.splitlines() if line.startswith("End offsets are up to "))
         assert 600 <= int(age.split()[5]) < 660
         assert age.endswith(" s old: a member saw them. --bootstrap-server asks Kafka.")
     _, out, _ = run("describe", known_group, "--json", "--redis", redis_url)

@@ -115,7 +115,7 @@ def test_parked_keys_of_the_topic_are_counted_and_left_to_release(
         members.redis.hset(GroupKeys(members.name).failing, replace(record, key_hash=number).field, record.text)
     place = ("--topic", tp.topic, "--from", dead)
     _, out, _ = redrive(run, members, *place)
-    assert f"1 key of '{tp.topic}' is parked. They are no dead letters: coop-kafka release reads them in order." in out
+    assert f"1 key of '{tp.topic}' is parked. They are not dead letters: coop-kafka release reads them in order." in out
     assert json.loads(redrive(run, members, *place, "--json")[1])["parked"] == 1
 
 

@@ -89,7 +89,7 @@ def cells(screen: str, number: int = 0) -> list[list[str]]:
 def test_it_begins_with_the_lane_that_is_worst_and_its_partition() -> None:
     (screen,) = screens()
     assert screen.splitlines()[0] == (
-        "Group 'orders-to-lake': Stable, 3 members, lag 1,706 records, 5,900 offsets (log ends seen 2 s ago), "
+        "Group 'orders-to-lake': Stable, 3 members, lag 1,706 records, 5,900 offsets (seen 2 s ago), "
         "1 key tried again, 1 parked"
     )
     assert "orders-0  stable 3,200  end 9,000  lag 5,800   m-3f1c  m-8a20  m-c4d7" in screen

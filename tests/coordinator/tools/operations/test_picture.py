@@ -177,9 +177,9 @@ def test_the_picture_has_a_title_and_a_description() -> None:
     described = drawn.findtext(f"{SVG}desc") or ""
     for each in (
         "stable offset is 250",
-        "log end 1,000",
-        f"{LOW}: done up to offset 250",
-        f"{HIGH}: done up to offset 750",
+        "end offset 1,000",
+        f"{LOW}: processed up to offset 250",
+        f"{HIGH}: processed up to offset 750",
     ):
         assert each in described
     assert set(drawn.attrib["aria-labelledby"].split()) == {"title", "desc"}

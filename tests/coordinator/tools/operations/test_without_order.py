@@ -51,7 +51,7 @@ def killed_in_a_batch(members: Group, tp: TopicPartition) -> StreamOffset:
 def table(out: str) -> list[list[str]]:
     """The words of each line; without the last one, the age of the log ends."""
     *rows, age = out.splitlines()
-    assert age.startswith("Log ends are up to ")
+    assert age.startswith("End offsets are up to ")
     return [line.split() for line in rows]
 
 
