@@ -55,12 +55,12 @@ ELSEWHERE = {
     ("docs/failing-records.md", "python"): README,
     ("docs/getting-started.md", "console"): README,
     ("docs/getting-started.md", "python"): README,
-    ("docs/joins.md", "python"): "tests/end_to_end/test_joined_topics.py",
+    ("docs/stateful.md", "python"): "tests/end_to_end/test_joined_topics.py",
     ("docs/functions.md", "python"): README,
     ("docs/migrate.md", "python"): README,
     ("docs/operations.md", "console"): OPERATOR,
     ("docs/ordering.md", "python"): README,
-    ("docs/policies.md", "console"): OPERATOR,
+    ("docs/sharing.md", "console"): OPERATOR,
     ("docs/spark.md", "console"): "tests/end_to_end/test_ways_into_spark.py",
     ("docs/spark.md", "python"): "tests/end_to_end/test_ways_into_spark.py",
     ("docs/spark.md", "sql"): "tests/end_to_end/test_ways_into_spark.py",
@@ -68,7 +68,7 @@ ELSEWHERE = {
     ("docs/troubleshooting.md", "console"): OPERATOR,
 }
 HERE = {
-    ("docs/assignors.md", "python"),
+    ("docs/sharing.md", "python"),
     ("docs/audit.md", "console"),
     ("docs/audit.md", "python"),
     ("docs/deployment.md", "python"),
@@ -115,7 +115,7 @@ def executed(code: str, names: Mapping[str, object]) -> dict[str, Any]:
 
 
 def test_the_assignor_of_a_page_computes_an_assignment(place: Place) -> None:
-    (code,) = blocks("docs/assignors.md", "python")
+    (code,) = blocks("docs/sharing.md", "python")
     mine = executed(code, {})["Mine"]()
     members, partitions = [Subscriber(name, 1, frozenset({"orders"}), True) for name in "ab"], {"orders": 1}
     assignment = mine.assign(members, partitions, {})

@@ -175,7 +175,7 @@ def test_the_example_of_the_docs_equals_sparks_own_join(spark: SparkSession, kaf
     orders = kafka.create_topic("orders")
     kafka.produce(orders, records(60))
     kafka.produce(payments, records(50, 7))
-    (code,) = blocks("docs/joins.md", "python")
+    (code,) = blocks("docs/stateful.md", "python")
     here = {"broker:9092": kafka.bootstrap, "orders,payments": f"{orders},{payments}", '== "orders"': f'== "{orders}"'}
     for there, name in here.items():
         assert there in code

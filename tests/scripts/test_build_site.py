@@ -96,7 +96,7 @@ def test_a_link_to_nowhere_ends_the_build(tmp_path: Path) -> None:
     """In a process of its own: the threads of the browser's client disturb Python's parser."""
     pages = tmp_path / "pages"
     build_site.stage(pages)
-    with (pages / "docs" / "growth.md").open("a", encoding="utf-8") as page:
+    with (pages / "docs" / "ordering.md").open("a", encoding="utf-8") as page:
         page.write("[gone](guarantees.md#no-such-place)\n")
     command = [sys.executable, "-c", MAKE, str(pages), str(tmp_path / "site")]
     made = subprocess.run(command, cwd=ROOT / "scripts" / "lib", capture_output=True, text=True, check=False)

@@ -105,7 +105,7 @@ class MemberView:
 class GrowthView:
     """The growth of a topic (rule: growth-order)."""
 
-    topic: Annotated[str, Means("A topic with [added partitions](growth.md).")]
+    topic: Annotated[str, Means("A topic with [added partitions](ordering.md#when-you-add-partitions).")]
     old: Annotated[int, Means("Partitions before.")]
     new: Annotated[int, Means("Partitions after.")]
     promise: Annotated[str, Means("The keys whose order is kept.")]
@@ -124,7 +124,7 @@ class GroupView:
     assignor: Annotated[str, Means("Name and version of the assignor; empty before the first assignment.")]
     reset: Annotated[int, Means("Reset epoch: 0, or the time of the last reset.")]
     recovering_ms: RecoveringMs
-    policy: Annotated[Mapping[str, str], Means("[Policies](policies.md) that were set: name to boolean.")]
+    policy: Annotated[Mapping[str, str], Means("[Policies](sharing.md#policies) that were set: name to boolean.")]
     members: tuple[MemberView, ...]
     partitions: tuple[PartitionView, ...]
     growths: tuple[GrowthView, ...] = ()

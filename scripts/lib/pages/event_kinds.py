@@ -23,7 +23,7 @@ EVENT_KINDS = (
     EventKind(
         "assignor",
         "An assignor failed, or its result cannot be used. The group uses `grouped` with whole partitions.",
-        "fix the assignor that the event names; see [assignors.md](assignors.md#when-it-fails)",
+        "fix the assignor that the event names; see [assignors](sharing.md#when-it-fails)",
         "the member that computed the assignment",
     ),
     EventKind(
@@ -83,8 +83,8 @@ EVENT_KINDS = (
     EventKind(
         "growth",
         "A topic has more partitions than before. The event names the old and the new number, and whether "
-        "keys keep their order ([added partitions](growth.md)). Or new partitions wait for those of other topics of "
-        "`copartition` ([joins](joins.md#what-it-needs)).",
+        "keys keep their order ([added partitions](ordering.md#when-you-add-partitions)). Or new partitions wait for "
+        "those of other topics of `copartition` ([joins](stateful.md#what-it-needs)).",
         "nothing, if the order is kept; otherwise expect the named keys out of order around the change. Add partitions "
         "to the other topics of `copartition`",
     ),

@@ -43,7 +43,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
         "assign": Meaning(_BOTH,
             "Fixed partitions, in Spark's form or with key ranges. Without a group, a stream over them is standalone: "
             "no Redis, positions in the checkpoint only. With a group, Spark's form is an ordinary subscription. The "
-            "form with key ranges pins the member to them: see docs/applications.md."),
+            "form with key ranges [pins](applications.md#pinned-ranges) the member to them."),
         "include_headers": Meaning(_BOTH, "Whether rows have the column `headers`."),
         "named_columns": Meaning(_BOTH,
             "The columns of a row. Other columns are not built, and cost nothing. Not with `function`. Not with "
@@ -117,20 +117,16 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "This application's share of the group's work, relative to the capacity of the other members.",
             default="`slots`"),
         "assignor": Meaning(_STREAM,
-            "The rule that assigns key ranges to members. grouped: sticky, whole partitions first, in proportion to "
-            "capacity. range and roundrobin: Kafka's; they split partitions when members outnumber them. copartitioned:"
-            " topics of equal partition counts and equal subscribers get the same owners. rack-aware: as grouped, and "
-            "members prefer partitions whose leader is in their rack. module:Class: a class of your own. Several names,"
-            " separated by commas, are in order of preference: the group uses one that all its members name, so a "
-            "rolling restart can change it. See docs/assignors.md."),
+            "The rule that assigns key ranges to members. Of several names, by preference, the group uses one that all "
+            "its members name, so that a rolling restart can change it. See [assignors](sharing.md#assignors)."),
         "copartition": Meaning(_BOTH,
             "Topics that a function or a query joins by key. Partition i of each has the same lanes and the same owner,"
             " and one task reads the same keys of all of them. They need equal numbers of partitions "
             "(`NOT_COPARTITIONED`). All members of the group need the same value. Not with `assign`, `assignor` and "
-            "`maxRecordsPerPartition`. See docs/joins.md."),
+            "`maxRecordsPerPartition`. See [joins](stateful.md#joins)."),
         "listener": Meaning(_STREAM,
             "A class that is called in the reader process of the driver, when this application acquires, gives up "
-            "or loses key ranges. See docs/operations.md."),
+            "or loses key ranges. See [operations](operations.md#ownership-in-your-own-code)."),
         "labels": Meaning(_STREAM,
             "Labels of this application for assignors and operators, as zone=a,team=core. The member reports host, "
             "process id and `kafka.client.rack` without them."),
@@ -141,18 +137,18 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "How applications share the group. auto: they share partitions where the policies allow it. required: the "
             "query fails at its start if a policy forbids that. partitions: this application owns whole partitions "
             "only; members that share still get work. never: it reads the group alone, and others may only stand by; "
-            "use it with stateful operators. See docs/stateful.md and docs/policies.md."),
+            "use it with [stateful operators](stateful.md). See [policies](sharing.md#policies)."),
         "several_queries": Meaning(_STREAM,
             "Whether queries of one application may be members of one group. false: a second query fails with "
             "`GROUP_BUSY`. Two reads of one query (two `load()`s in a union or a join, both sides of a self-join) fail "
             "with either value: use a separate group for each read, or `copartition`."),
         "redundancy": Meaning(_STREAM,
             "How many members read each record. 2: the members form two replica sets, each of which reads everything, "
-            "and has positions of its own. See docs/applications.md."),
+            "and has positions of its own. See [redundant reading](applications.md#redundant-reading)."),
         "standby": Meaning(_STREAM,
             "Whether this query is a standby: it owns nothing while enough others work, and takes over when one is "
             "lost. Not for a batch, nor with AvailableNow, key ranges in `assign`, `copartition`, `redundancy` or "
-            "`ordering=none`. See docs/applications.md."),
+            "`ordering=none`. See [hot standby](applications.md#hot-standby)."),
         "ordering": Meaning(_STREAM,
             "What the group keeps in order. key: the records of each key. partition: the records of each partition, "
             "which one task then reads whole. none: nothing; members then share partitions by offsets, and a slow key "
@@ -160,7 +156,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "[ordering](ordering.md)."),
         "policies": Meaning(_STREAM,
             "`required`: if the Kafka user may not read the topic `coop-kafka-policies`, and Redis has no copy of it,"
-            " nothing is shared. `optional`: what Redis has holds. See [policies.md](policies.md)."),
+            " nothing is shared. `optional`: what Redis has holds. See [policies](sharing.md#policies)."),
         "unread_batches": Meaning(_STREAM,
             "Whether a batch that Spark completes without reading it counts as processed. false: the query fails with "
             "`SINK_SKIPPED_BATCH`. true: for a query that drops records unread on purpose, as `limit(0)` does."),
@@ -196,7 +192,8 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "itself. A lane reads at least one record, even if that takes longer. `0`: no limit."),
         "max_lead_ms": Meaning(_STREAM,
             "How far a lane may be ahead of the last lane of the same query, by the timestamps of records. With event "
-            "time, set at most the delay of the watermark. See docs/slow-keys.md.", default="no limit"),
+            "time, set at most the delay of the watermark. See [event time](stateful.md#event-time).",
+            default="no limit"),
         "retention_ms": Meaning(_STREAM,
             "Redis keeps the state of a group without members, and of a topic without subscribers, for this time "
             "(KIP-211). The longest time of the group's members counts."),
@@ -206,10 +203,10 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "The query fails if Kafka, or the leader of a partition, does not answer for longer; at the first contact "
             "after 60 seconds. Until then the records of that partition wait, and all others are read."),
         "growth_grace_ms": Meaning(_STREAM,
-            "After you [add partitions](growth.md), each hash range of a new partition waits for the same range of the "
-            "older partitions, so that a key that moved there stays in order. It waits for records that were written "
-            "up to this time later: set more than the producers' `metadata.max.age.ms` (5 minutes by default). The "
-            "longest grace of the group's members counts. 0: new partitions do not wait."),
+            "After you [add partitions](ordering.md#when-you-add-partitions), each hash range of a new partition waits "
+            "for the same range of the older ones, so that a key that moved there stays in order. It waits for records "
+            "that were written up to this time later: set more than the producers' `metadata.max.age.ms` (5 minutes by "
+            "default). The longest grace of the group's members counts. 0: new partitions do not wait."),
         "on_state_loss": Meaning(_STREAM,
             "If Redis lost the group's state and nothing proves a position: fail, or start at earliest. The member that"
             " recovers the group decides."),

@@ -48,7 +48,7 @@ _OTHER_NAMES = """
 ## Other names of the same options
 
 Kafka's names, and those of the KIPs that coop-kafka implements. `accept.individual.commit` and `accept.range.fetch` are
-not options of a query, but [policies](policies.md) of a group, a topic or the cluster.
+not options of a query, but [policies](sharing.md#policies) of a group, a topic or the cluster.
 
 """
 

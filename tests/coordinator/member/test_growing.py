@@ -299,7 +299,7 @@ def test_the_clock_of_redis_is_set_forward_before_the_growth_is_seen__its_whole_
 
 
 def test_the_clock_of_redis_is_set_forward_before_the_query_starts__the_grace_ends_early() -> None:
-    """Its first look has no other clock (docs/growth.md, not covered)."""
+    """Its first look has no other clock (docs/ordering.md, not covered)."""
     state = grown(10)
     state = replace(state, owning=replace(state.owning, looked_at_ms=NOW + FORWARD_MS))
     assert decided(limit, state, call(), looked(10)[0], now_ms=NOW).effects[0].kind is RecordGrowths
