@@ -1,5 +1,6 @@
 """docs/options.md, made from the option tables."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -52,6 +53,9 @@ not options of a query, but [policies](sharing.md#policies) of a group, a topic 
 
 """
 
+_EXAMPLE = re.compile(r"(a duration|a size) like [^()]*\([^()]*\)")
+"""How durations and sizes are written, which the head of the page says once."""
+
 OPTIONS = tuple(OPTION_OF[field] for fields in MEANINGS.values() for field in fields)
 """All options but `kafka.*`, in the order of the page."""
 
@@ -77,18 +81,24 @@ def _values(kind: OptionKind[object]) -> str:
     """The allowed values; short for a plain range of a number type."""
     if isinstance(kind, Integer) and kind.most in (INT, LONG):
         return f"whole number, at least {kind.least}"
-    return kind.limit.replace("][", r"]\[")  # in Markdown, `][` is a link
+    return _EXAMPLE.sub(r"\1", kind.limit).replace("][", r"]\[")  # in Markdown, `][` is a link
 
 
 def _kafka() -> Iterable[str]:
     understood = ((f"`kafka.{name}`", meaning) for name, meaning in UNDERSTOOD.items())
-    passed = ((f"`kafka.{name}`", _values(kind)) for name, kind in PASSED.items())
+    passed = {name: _values(kind) for name, kind in PASSED.items()}
     refused = REFUSED | {f"{start}*": remedy for start, remedy in REFUSED_FAMILIES.items()}
     also = (
-        (f"`{name}`", f"`{option.name}`", _values(option.kind_of(name))) for option in OPTIONS for name in option.also
+        (
+            f"`{name}`",
+            f"`{option.name}`",
+            "the same" if option.kind_of(name) == option.kind else _values(option.kind_of(name)),
+        )
+        for option in OPTIONS
+        for name in option.also
     )
     yield "\n### Understood here\n\n" + table(("option", "meaning"), understood)
-    yield "\n### Passed to kafka-python\n\n" + table(("option", "values"), passed)
+    yield "\n### Passed to kafka-python\n\n" + table(("options", "values"), _by_reason(passed))
     yield "\n### Accepted, without effect\n\n" + table(("options", "why"), _by_reason(NO_EFFECT))
     yield "\n### Refused\n\n" + table(("options", "what to do"), _by_reason(refused))
     yield _OTHER_NAMES + table(("name", "the same as", "values"), also)
