@@ -60,8 +60,19 @@ def _stamped(name: str, digest: str) -> bool:
 
 
 def _pip(*arguments: str) -> None:
-    command = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    if subprocess.run([*command, *arguments], stdin=subprocess.DEVNULL, check=False).returncode:
+    command = [
+        str(VENV / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--progress-bar=off",
+        "--disable-pip-version-check",
+    ]
+    with subprocess.Popen([*command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as pip:
+        for line in pip.stdout or ():
+            if line.lstrip().startswith("Downloading "):  # the name of a package, and its size
+                print(line.rstrip(), file=sys.stderr, flush=True)
+    if pip.returncode:
         sys.exit("pip could not install the packages; its message is above. A second try continues where it stopped.")
 
 

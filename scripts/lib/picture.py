@@ -93,7 +93,7 @@ def _key(number: int) -> bytes:
 def _running(options: dict[str, str], folder: Path) -> Iterator[StreamingQuery]:
     """The running query."""
     with contextlib.chdir(folder):  # Python workers import from it first, and must import the installed modules
-        spark = _session(folder)
+        spark = session(folder)
         rows = spark.readStream.format("coop-kafka").options(**options)
         rows = rows.options(**map_keys(waited, "key binary"))
         writer = rows.load().writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
@@ -105,7 +105,8 @@ def _running(options: dict[str, str], folder: Path) -> Iterator[StreamingQuery]:
             spark.stop()
 
 
-def _session(folder: Path) -> SparkSession:
+def session(folder: Path) -> SparkSession:
+    """Spark on this host, with its log in the folder."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     java = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'} -Dcoop.log={folder / 'spark.log'}"
     builder = SparkSession.builder.master(f"local[{SLOTS}]").appName("picture").config("spark.ui.enabled", "false")

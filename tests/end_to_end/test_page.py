@@ -15,7 +15,7 @@ from coordinator.redis.store import store_of
 from coordinator.values.key_hash import cuts
 from coordinator.values.subscription import Topic, TopicPartition
 from own_valkey import OwnValkey
-from sites import CHROMIUM, NO_CHROMIUM, looking, screenshot, site
+from sites import CHROMIUM, NO_CHROMIUM, looking, site
 from watched_groups import SLOW, at_work, live
 
 pytestmark = [
@@ -64,7 +64,6 @@ def test_a_slow_key_is_behind_its_partition_and_a_parked_one_is_marked(valkey: O
         page.press("#key", "Enter")
         page.wait_for_selector("#owners td:has-text('worker-')")
         page.wait_for_selector("#events td:has-text('assigned')")
-        screenshot(page, "page")
         assert asked
         assert all(url.startswith(running.url) for url in asked), "it needs no other host"
 

@@ -1,13 +1,11 @@
 """A running `coop-kafka ui`, and Chromium that looks at it."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from broker_jars import ROOT
 from served import Served, served
 
 CHROMIUM = shutil.which("chromium")
@@ -52,11 +50,3 @@ def looking(browser: Browser, url: str, *, width: int = 1280, expected: str = ""
         page.goto(url)
         yield page
     assert not [e for e in errors if not (expected and expected in e)], errors
-
-
-def screenshot(page: Page, name: str) -> None:
-    """The page as a picture. With `COOP_SCREENSHOTS=1`, the test makes that of the docs."""
-    picture = page.screenshot(full_page=True)
-    assert picture.startswith(b"\x89PNG")
-    if os.environ.get("COOP_SCREENSHOTS"):
-        (ROOT / "docs" / f"{name}.png").write_bytes(picture)

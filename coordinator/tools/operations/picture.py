@@ -214,7 +214,7 @@ class _Drawing:
         stable = self._plane.stable
         x = self._x(stable)
         self._line("stable", x, TOP - 10, x, BOTTOM + 6)
-        words = f"stable offset {stable:,}: all before it is done"
+        words = f"stable offset {stable:,}: all before it is processed"
         half = LETTER * len(words) / 2
         self._text("slow middle", max(half, min(x, RIGHT - END_OFFSET - half)), TOP - 16, words)
         if stable == self._plane.furthest:

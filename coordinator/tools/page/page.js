@@ -114,12 +114,12 @@ function showGroup(seen) {
     ["attempts", (k) => k.attempts, "number"],
     ["error", (k) => `${k.error}: ${k.message}`, "text"],
   ], seen.failing, "no failing key");
-  by("counts").textContent = `${count(seen.failing_keys.deferred)} tried again, ${count(seen.failing_keys.parked)} parked`;
+  by("counts").textContent = `${count(seen.failing_keys.deferred)} tried again, ${count(seen.failing_keys.parked)} quarantined`;
   table("parked", [
     ...where,
     ["hashes", (s) => s.hashes],
     ["offset", (s) => s.offset, "number"],
-  ], seen.parked, "no parked lane");
+  ], seen.parked, "no quarantined lane");
   choices("topic", Object.keys(seen.topics));
   choices("of", Object.keys(seen.topics));
   if (shown.partition === null && seen.partitions.length) show(seen.partitions[0]);
@@ -146,15 +146,24 @@ function choices(id, names) {
 }
 
 function showLags(lags) {
-  if (!lags.length) return by("lags").replaceChildren();
+  const axis = { most: "", since: "", now: "" };
+  if (lags.length < 2) {
+    by("lags").replaceChildren();
+    return showTexts({ ...axis, now: "the curve begins at the second look" });
+  }
   const most = Math.max(1, ...lags.map(([, lag]) => lag));
   const [first, last] = [lags[0][0], lags[lags.length - 1][0]];
+  showTexts({ most: `${count(most)} offsets`, since: `${time(first)} UTC`, now: `${time(last)} UTC` });
   const x = (at) => (last > first ? (300 * (at - first)) / (last - first) : 0);
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
   path.setAttribute("d", lags.map(([at, lag], n) => `${n ? "L" : "M"}${x(at)},${88 - (86 * lag) / most}`).join(""));
   by("lags").setAttribute("viewBox", "0 0 300 90");
   by("lags").setAttribute("preserveAspectRatio", "none");
   by("lags").replaceChildren(path);
+}
+
+function showTexts(texts) {
+  for (const [id, text] of Object.entries(texts)) by(id).textContent = text;
 }
 
 async function showPlane() {

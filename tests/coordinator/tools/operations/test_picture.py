@@ -99,13 +99,13 @@ def test_the_stable_offset_is_a_line_at_the_smallest_position(position: int, sha
     line = next(line for line in drawn.iter(f"{SVG}line") if line.attrib["class"] == "stable")
     assert line.attrib["x1"] == line.attrib["x2"]
     assert (float(line.attrib["x1"]) - LEFT) / (RIGHT - LEFT) == pytest.approx(share, abs=0.001)
-    assert f"stable offset {position:,}: all before it is done" in [text.text for text in drawn.iter(f"{SVG}text")]
+    assert f"stable offset {position:,}: all before it is processed" in [text.text for text in drawn.iter(f"{SVG}text")]
 
 
 @pytest.mark.parametrize("position", [0, END])
 def test_the_words_of_the_stable_offset_are_inside_and_beside_those_of_the_log_end(position: int) -> None:
     drawn = picture(replace(STATE, segments={TP: ((LOW, position), (HIGH, END))}))
-    (label,) = (text for text in drawn.iter(f"{SVG}text") if (text.text or "").endswith("all before it is done"))
+    (label,) = (text for text in drawn.iter(f"{SVG}text") if (text.text or "").endswith("all before it is processed"))
     middle, half = float(label.attrib["x"]), 7 * len(label.text or "") / 2
     assert (middle - half >= 0, middle + half <= RIGHT - 30) == (True, True)
 
