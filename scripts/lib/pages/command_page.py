@@ -21,7 +21,7 @@ Every command with its flags, as `--help` prints them, and the [fields of its JS
 leave out. [Operations](operations.md) shows the commands at work, and has the exit codes.
 """
 
-_COLUMNS = ("argument", "environment", "default", "meaning")
+_COLUMNS = ("argument", "default", "meaning")
 _MANY, _REQUIRED = 5, "required"
 
 Verb = Callable[..., Any]
@@ -61,7 +61,7 @@ def verbs(inside: typer.Typer, before: str = "") -> Iterator[tuple[str, Verb]]:
 def _usage(name: str, rows: list[Row], shared: list[Row]) -> str:
     """How to call a verb with all its places and shared flags, and the table of what only few verbs have."""
     called = [row[0].strip("`") for row in rows if row in shared or not row[0].startswith("`--")]
-    required = {row[0].strip("`") for row in rows if row[2] == _REQUIRED}
+    required = {row[0].strip("`") for row in rows if row[1] == _REQUIRED}
     words = " ".join(each if each in required else f"[{each}]" for each in called)
     own = [row for row in rows if row not in shared]
     return f"`coop-kafka {name} {words}`\n" + (f"\n{table(_COLUMNS, own)}" if own else "")
@@ -75,7 +75,8 @@ def _rows(verb: Verb) -> Iterator[Row]:
         if info is None:  # the context of typer
             continue
         shown = _flag(name, info, hints[name].__origin__) if isinstance(info, OptionInfo) else info.metavar or name
-        yield f"`{shown}`", f"`{info.envvar}`" if info.envvar else "", _default(parameter.default), info.help or ""
+        also = f" Or `{info.envvar}` in the environment." if info.envvar else ""
+        yield f"`{shown}`", _default(parameter.default), f"{info.help or ''}{also}"
 
 
 def _flag(name: str, info: OptionInfo, kind: object) -> str:
