@@ -1,4 +1,4 @@
-"""The verb `coop-kafka audit`: is each record that the group has done in the sink, once and in order?"""
+"""The verb `coop-kafka audit`: is each record that the group has processed in the sink, once and in order?"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -58,7 +58,7 @@ def audit(  # noqa: PLR0913, PLR0917 - an option each
 ) -> None:
     """Compare a Parquet sink with Kafka: name records that are lost, repeated or out of order. Changes nothing.
 
-    The sink must have each record that the group has done, once and in the order of its key.
+    The sink must have each record that the group has processed, once and in the order of its key.
     Members may continue to work. Exit code 3: there are faults.
     """
     from coordinator.kafka.log import KafkaLog  # noqa: PLC0415

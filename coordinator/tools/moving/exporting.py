@@ -22,7 +22,7 @@ class Exported:
     topic: TopicField
     partition: PartitionNumber
     offset: Annotated[int, Means("The stable offset.", "OFFSET")]
-    reach: Annotated[int, Means("The end of the done records.", "READ AGAIN UP TO")]
+    reach: Annotated[int, Means("The end of the processed records.", "READ AGAIN UP TO")]
 
 
 def planned(client: RedisClient, group: str, to: str) -> tuple[Exported, ...]:

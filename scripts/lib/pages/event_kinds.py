@@ -13,10 +13,7 @@ class EventKind:
     kind: str
     meaning: str
     action: str = "nothing"  # what the operator who reads it does
-    writer: str = "a member"  # whose call writes it
 
-
-_OPERATOR, _EITHER, _COMMITTER = "an operator", "a member or an operator", "the member, or its Commit API"
 
 EVENT_KINDS = (
     EventKind("assigned", "A member acquired key ranges, at a new lane epoch."),
@@ -24,19 +21,16 @@ EVENT_KINDS = (
         "assignor",
         "An assignor failed, or its result cannot be used. The group uses `grouped` with whole partitions.",
         "fix the assignor that the event names; see [assignors](sharing.md#when-it-fails)",
-        "the member that computed the assignment",
     ),
     EventKind(
         "cap",
         "A partition holds `maxIndividualCommits`. Members read only its gaps and its lane furthest behind.",
         "commit the missing offsets above the stable offset; `coop-kafka gaps` shows them",
-        _COMMITTER,
     ),
     EventKind(
         "clock",
         "The clock of Redis was ahead when a lease, a batch or a recovery was timed. The script shortened that time.",
         "check the time service on the Redis host; the group needs nothing",
-        "the caller that finds it",
     ),
     EventKind(
         "continue",
@@ -49,16 +43,11 @@ EVENT_KINDS = (
         "The user's function failed on records of keys. Each key waits at its record, and is tried again later.",
         "look at the error: `coop-kafka stuck` shows it. The other keys continue",
     ),
-    EventKind(
-        "drain",
-        "An operator drained a member: others get its ranges, and it is a standby.",
-        writer=_OPERATOR,
-    ),
+    EventKind("drain", "An operator drained a member: others get its ranges, and it is a standby."),
     EventKind(
         "expire",
         "A member's lease ended, or its batch takes longer than `longestBatch`. Others may acquire its ranges.",
         "look at the member's driver: it died, hangs, or lost its connection to Redis",
-        "the member that assigned next",
     ),
     EventKind(
         "failing",
@@ -71,13 +60,11 @@ EVENT_KINDS = (
         "member that starts again takes over the ranges of its earlier run.",
         "nothing, if the member was started again, its ranges moved or positions were reset; otherwise look for a "
         "second query with the same checkpoint",
-        _COMMITTER,
     ),
     EventKind(
         "forget",
         "Redis deleted the positions of a topic: no member has subscribed to it for `offsetsRetention`.",
         "nothing, if the topic is not read any more; a query that reads it again begins at its starting offsets",
-        "the member that asked",
     ),
     EventKind("found", "The group received its first positions. The event names those of ten partitions."),
     EventKind(
@@ -103,7 +90,6 @@ EVENT_KINDS = (
         "lost",
         "Another member or a reset took key ranges away from the member that the event names.",
         "look at the event next to it: `expire`, `recover`, `reset` or `loss` is the cause",
-        _EITHER,
     ),
     EventKind(
         "mend",
@@ -112,9 +98,7 @@ EVENT_KINDS = (
         "find out who deletes or changes keys of the group; records may repeat, none is lost",
     ),
     EventKind(
-        "ordering",
-        "A member changed the ordering of the group. Every lane epoch of the former ordering is void.",
-        writer="the member that joined",
+        "ordering", "A member changed the ordering of the group. Every lane epoch of the former ordering is void."
     ),
     EventKind(
         "overruled",
@@ -129,13 +113,13 @@ EVENT_KINDS = (
         "look at the record (`coop-kafka stuck` shows offsets), fix the job, then `coop-kafka release`",
     ),
     EventKind("plan", "A member made an assignment: its generation and its assignor."),
-    EventKind("policy", "An operator changed a policy.", writer=_OPERATOR),
+    EventKind("policy", "An operator changed a policy."),
     EventKind(
         "recover",
         "Redis lost state or was restarted. Members prove their positions, for one session at most.",
         "nothing, if Redis was restarted; otherwise find out who deleted keys of the group",
     ),
-    EventKind("redrive", "An operator sent dead letters back to their topic.", writer=_OPERATOR),
+    EventKind("redrive", "An operator sent dead letters back to their topic."),
     EventKind(
         "rejected",
         "A member rejected a part of a partition that policies forbid (code 90). Another assignment is due.",
@@ -145,10 +129,9 @@ EVENT_KINDS = (
         "release",
         "Suspects, quarantined lanes or failing records were released: by an operator, or because the topic was "
         "created again.",
-        writer=_EITHER,
     ),
-    EventKind("reset", "An operator moved positions. The event names old and new offsets.", writer=_OPERATOR),
-    EventKind("restore", "An operator loaded a copy of the group.", writer=_OPERATOR),
+    EventKind("reset", "An operator moved positions. The event names old and new offsets."),
+    EventKind("restore", "An operator loaded a copy of the group."),
     EventKind("revoked", "A member gave up key ranges in order."),
     EventKind(
         "skipped",
@@ -164,7 +147,6 @@ EVENT_KINDS = (
         "takeover",
         "Too few members worked, so the standby that the event names works from now on.",
         "look at the `expire` or `leave` event before it; start the lost query again, with `standby=true`",
-        "the member that looked first",
     ),
     EventKind(
         "unread",

@@ -54,7 +54,7 @@ CHANGES = (
             Field(
                 "partitions[].above",
                 "list of text",
-                "Later offsets that are done; the table counts them.",
+                "Later offsets that are processed; the table counts them.",
                 "DONE LATER",
             ),
             Field(

@@ -129,8 +129,8 @@ def _error(kind: Kind) -> tuple[str, ...]:
 
 
 def _events() -> str:
-    rows = ((f"`{e.kind}`", e.meaning, e.writer, e.action) for e in EVENT_KINDS)
-    return table(("event", "meaning", "written by", "what to do"), rows)
+    rows = ((f"`{e.kind}`", e.meaning, e.action) for e in EVENT_KINDS)
+    return table(("event", "meaning", "what to do"), rows)
 
 
 def _metrics() -> Iterable[str]:
