@@ -56,6 +56,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/screens", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", type=Path, default=ROOT / "docs", help="the folder to write to, default docs")
     output = parser.parse_args().output.resolve()
+    if not shutil.which("chromium"):
+        parser.error("no chromium on this host's PATH")
     with processes.ending_politely(), ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-screens-")))
         kafka, redis = servers.kafka(folder), servers.valkey(folder)
