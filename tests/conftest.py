@@ -34,7 +34,7 @@ from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
 from coordinator.kafka import connection, writable
 from coordinator.values.subscription import TopicPartition
-from documented import Place
+from documented import Kitchen, Place
 from group_services import SHORT_MS, Group
 from guarded_broker import GuardedBroker, guarded_broker
 from own_valkey import OwnValkey
@@ -44,7 +44,7 @@ from spark_coop_source.cache.folder import SHARED_MEMORY, opened, path
 from store_world import StoreServer, World
 from streams import Stream, keyed
 from three_brokers import ThreeBrokers
-from topics import Kafka
+from topics import Kafka, Record
 
 LONGEST = ("test_drivers", "test_demo", "test_simulation", "test_specs", "test_decoding_memory", "test_shared_read")
 """Long files that come late in the alphabet, or, as a single test, could come last."""
@@ -210,6 +210,24 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture
+def kitchen(
+    spark: SparkSession,
+    kafka: Kafka,
+    redis_url: str,
+    run: Run,
+    group: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Kitchen:
+    """A topic of 50 records, each with a key of its own, for jobs of the docs."""
+    monkeypatch.setenv("COOP_KAFKA", kafka.bootstrap)  # `run` has removed it
+    monkeypatch.setenv("COOP_REDIS", redis_url)
+    made = Kitchen(spark, kafka, run, group, tmp_path)
+    kafka.produce(made.topic, [Record(b"%d" % number, b"key-%d" % number) for number in range(50)])
+    return made
 
 
 @pytest.fixture

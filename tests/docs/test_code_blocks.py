@@ -55,7 +55,7 @@ ELSEWHERE = {
     ("docs/failing-records.md", "python"): README,
     ("docs/getting-started.md", "console"): README,
     ("docs/getting-started.md", "python"): README,
-    ("docs/stateful.md", "python"): "tests/end_to_end/test_joined_topics.py",
+    ("docs/stateful.md", "python"): "tests/docs/test_jobs.py",
     ("docs/functions.md", "python"): README,
     ("docs/migrate.md", "python"): README,
     ("docs/operations.md", "console"): OPERATOR,

@@ -1,31 +1,24 @@
-"""The recipes of docs/cookbook.md, executed as they stand; only names of servers, topics and folders are put in."""
+"""The recipes of docs/cookbook.md, executed as they stand, but for those that are programs of docs/jobs."""
 
 import json
 import re
-import shlex
 import sqlite3
 import struct
-import sys
-import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import fastavro
 import pytest
-from pyspark import cloudpickle
-from pyspark.sql import SparkSession
 
 from broker_jars import ROOT
-from command_runs import Run
-from documented import Place, blocks, commands
-from streams import DEADLINE_S, eventually
+from documented import Kitchen, blocks, commands, program
+from json_service import service
+from streams import eventually
 from topics import Kafka, Record
 
 PAGE = "docs/cookbook.md"
@@ -34,73 +27,25 @@ SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE
 SERVERS = blocks(PAGE, "python")[0]
 SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "amount", "type": "double"}]}
 CODE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-WITH_A_SERVICE = {"Ask a service for many keys at once", "Decode Avro with a schema registry"}
+AVRO = "Decode Avro with a schema registry"
 CHARGES = "A whole job with calls"
-PARQUET = {
-    "Dead letters and redrive": "amounts",
-    "Read again from a date": "again",
-    "Backfill what is there, then stop": "backfill",
-    "Two applications": "both-a",
-}
+AGAIN = "Read again from a date"
 TABLES = {
     "Upsert by the highest offset": ("orders.db", "SELECT count(*), max(offset) FROM orders", (50, 49)),
     "Tombstones": ("present.db", "SELECT count(*), max(value) FROM present", (50, b"9")),
-    "Stateful counts": ("counts.db", "SELECT count(*), sum(orders) FROM counts", (50, 50)),
 }
 """By title: the database, a question, and the answer after 50 records of 50 keys."""
 
 
+def recipe(title: str) -> str:
+    """A recipe with the first lines of the page."""
+    return SERVERS + "".join(CODE.findall(SECTIONS[title]))
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory of a recipe; SQLite's files are there."""
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite's files lie in the working directory."""
     monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-class Kitchen:
-    """Runs recipes against the servers of the tests."""
-
-    def __init__(self, spark: SparkSession, place: Place, group: str) -> None:
-        self._spark, self.place, self.group = spark, place, group
-        self.here: dict[str, str] = {}  # more of the page's names
-
-    def code(self, title: str) -> str:
-        """A recipe with its first lines."""
-        (code,) = CODE.findall(SECTIONS[title])
-        text = re.sub(r'"(checkpoints|lake)/', rf'"{self.place.folder}/\1/', SERVERS + code)
-        for there, ours in self.here.items():
-            text = text.replace(there, ours)
-        text = text.replace("orders-to-", f"{self.group}-").replace('subscribe="orders"', f'subscribe="{self.topic}"')
-        return self.place.put_in(text).replace('"subscribe": "orders"', f'"subscribe": "{self.topic}"')
-
-    @property
-    def topic(self) -> str:
-        """The topic of the recipe."""
-        return self.place.topic
-
-    def cook(self, title: str) -> dict[str, Any]:
-        """Run a recipe until it has read everything; its names."""
-        names: dict[str, Any] = {"spark": self._spark}
-        exec(self.code(title), names)  # it is our own page
-        for query in self._spark.streams.active:
-            try:
-                query.processAllAvailable()
-            finally:
-                query.stop()
-                query.awaitTermination(DEADLINE_S)
-        return names
-
-    def rows(self, folder: str) -> list[Any]:
-        """The rows of a folder of Parquet files."""
-        return self._spark.read.parquet(str(self.place.folder / folder)).collect()
-
-
-@pytest.fixture
-def kitchen(spark: SparkSession, kafka: Kafka, place: Place, group: str) -> Kitchen:
-    """Servers with a topic of 50 records, each with a key of its own."""
-    place.topic = kafka.create_topic("orders")
-    kafka.produce(place.topic, [Record(b"%d" % number, b"key-%d" % number) for number in range(50)])
-    return Kitchen(spark, place, group)
 
 
 def answer(database: str, question: str) -> tuple[Any, ...]:
@@ -158,35 +103,26 @@ def test_a_late_record_does_not_bring_a_deleted_key_back() -> None:
 
 @pytest.mark.parametrize("title", TABLES)
 def test_a_recipe_fills_its_table(kitchen: Kitchen, title: str) -> None:
-    kitchen.cook(title)
+    kitchen.cook(recipe(title))
     database, question, expected = TABLES[title]
     assert answer(database, question) == expected
 
 
-@pytest.mark.parametrize("title", PARQUET)
-def test_a_recipe_fills_its_folder(kitchen: Kitchen, kafka: Kafka, monkeypatch: pytest.MonkeyPatch, title: str) -> None:
-    monkeypatch.setenv("APP", "a")
-    kitchen.here = {"1769817600000": "0", "orders-dead": kafka.create_topic("dead")}
-    kitchen.cook(title)
-    assert len(kitchen.rows(f"lake/{PARQUET[title]}")) == 50
+def test_another_group_reads_again_from_a_date(kitchen: Kitchen) -> None:
+    kitchen.here = {"1769817600000": "0"}
+    kitchen.cook(recipe(AGAIN))
+    assert len(kitchen.rows("lake/again")) == 50
 
 
 def test_windows_are_written_once_the_watermark_has_passed(kitchen: Kitchen, kafka: Kafka) -> None:
     title = "Event time"
-    kitchen.cook(title)
+    kitchen.cook(recipe(title))
     later = int(time.time() * 1000) + 40 * 60_000  # Kafka refuses a record of more than an hour later
     kafka.produce(kitchen.topic, [Record(b"later", b"k", timestamp_ms=later)])
-    kitchen.cook(title)
+    kitchen.cook(recipe(title))
     kafka.produce(kitchen.topic, [Record(b"latest", b"k", timestamp_ms=later)])
-    kitchen.cook(title)
+    kitchen.cook(recipe(title))
     assert sum(row["count"] for row in kitchen.rows("lake/windows")) == 50
-
-
-def here(text: str, names: Mapping[str, str]) -> list[str]:
-    """The words of a command after `coop-kafka`, with the names of the tests."""
-    for there, ours in names.items():
-        text = text.replace(there, ours)
-    return shlex.split(text)[1:]
 
 
 def in_section(title: str) -> list[str]:
@@ -194,95 +130,33 @@ def in_section(title: str) -> list[str]:
     return [each for each in commands(PAGE) if each in SECTIONS[title]]
 
 
-def test_dead_letters_go_back_once_the_function_is_mended(kitchen: Kitchen, kafka: Kafka, run: Run) -> None:
-    dead, title = kafka.create_topic("dead"), "Dead letters and redrive"
-    kitchen.here = {"orders-dead": dead}
-    kafka.produce(kitchen.topic, [Record(b"no number", b"key-1")])
-    kitchen.cook(title)
-    assert len(kitchen.rows("lake/amounts")) == 50
-    (command,) = in_section(title)
-    names = {"orders-dead": dead, "orders-to-": f"{kitchen.group}-", "--topic orders": f"--topic {kitchen.topic}"}
-    code, out, err = run(*here(command, names), *servers_of(kitchen))
-    assert (code, "1 record" in out) == (0, True), err
+def _succeeds(kitchen: Kitchen, command: str) -> bool:
+    return kitchen.run(command)[0] == 0
 
 
-def servers_of(kitchen: Kitchen) -> tuple[str, ...]:
-    """The flags of a command."""
-    options = kitchen.place.options
-    return "--redis", options["redisUrl"], "--bootstrap-server", options["kafka.bootstrap.servers"]
-
-
-def _succeeds(run: Run, words: tuple[str, ...]) -> bool:
-    return run(*words)[0] == 0
-
-
-def test_a_group_reads_again_from_a_date(kitchen: Kitchen, run: Run) -> None:
-    kitchen.cook("Upsert by the highest offset")
-    names = {"orders-to-": f"{kitchen.group}-", "2026-01-31T00:00:00.000": "1970-01-01T00:00:00.000"}
-    for command in in_section("Read again from a date"):
-        words = (*here(command, names), *servers_of(kitchen))
-        eventually(partial(_succeeds, run, words), "the stopped query has left its group")
+def test_a_group_reads_again_from_a_date(kitchen: Kitchen) -> None:
+    kitchen.cook(recipe("Upsert by the highest offset"))
+    kitchen.here = {"2026-01-31T00:00:00.000": "1970-01-01T00:00:00.000"}
+    for command in in_section(AGAIN):
+        eventually(partial(_succeeds, kitchen, command), "the stopped query has left its group")
     Path("orders.db").unlink()
-    kitchen.cook("Upsert by the highest offset")
+    kitchen.cook(recipe("Upsert by the highest offset"))
     assert answer("orders.db", "SELECT count(*) FROM orders") == (50,)
 
 
-def test_the_whole_job_upserts_and_its_audit_finds_no_fault(kitchen: Kitchen, kafka: Kafka, run: Run) -> None:
+def test_the_whole_job_upserts_and_its_audit_finds_no_fault(kitchen: Kitchen, kafka: Kafka) -> None:
     dead = kafka.create_topic("dead")
     kitchen.here = {"orders-dead": dead}
     kafka.produce(kitchen.topic, [Record(b"no number", b"key-1"), Record(b"77", b"key-2")])
-    kitchen.cook(CHARGES)
+    kitchen.cook(recipe(CHARGES))
     question = "SELECT count(*), sum(offset), max(amount) FROM amounts"
     assert answer("amounts.db", question) == (50, sum(range(50)) - 2 + 51, 77.0)
-    names = {"orders-dead": dead, "orders-to-": f"{kitchen.group}-", "--topic orders": f"--topic {kitchen.topic}"}
-    described, audited, redriven = (here(each, names) for each in in_section(CHARGES))
-    assert run(*described, *servers_of(kitchen)[:2])[0] == 0
-    code, out, _ = run(*audited, *servers_of(kitchen))
+    described, audited, redriven = in_section(CHARGES)
+    assert kitchen.run(described)[0] == 0
+    code, out, _ = kitchen.run(audited)
     assert code == 0, out
     assert re.match(r"52 records done.*: 0 lost, 0 repeated, 0 out of order\.", out)
-    assert run(*redriven, *servers_of(kitchen))[0] == 0
-
-
-class Service(ThreadingHTTPServer):
-    """A schema registry that knows one schema, as number 7; and a service that scores texts."""
-
-    asked: list[str]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Service
-
-    def do_GET(self) -> None:
-        self.server.asked.append(self.path.partition("?")[0])
-        known = self.server.asked[-1] == "/schemas/ids/7"
-        body = {"schema": json.dumps(SCHEMA)} if known else {"error_code": 40403, "message": "not found"}
-        self._answer(200 if known else 404, "application/vnd.schemaregistry.v1+json", body)
-
-    def do_POST(self) -> None:
-        texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append(self.path)
-        self._answer(200, "application/json", [float(text) / 2 for text in texts])
-
-    def _answer(self, status: int, kind: str, body: object) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.end_headers()
-        self.wfile.write(json.dumps(body).encode())
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
-        """Nothing."""
-
-
-@contextmanager
-def service() -> Iterator[Service]:
-    """A running service."""
-    with Service(("127.0.0.1", 0), _Handler) as server:
-        server.asked = []
-        threading.Thread(target=server.serve_forever).start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
+    assert kitchen.run(redriven)[0] == 0
 
 
 def framed(amount: float) -> bytes:
@@ -292,55 +166,24 @@ def framed(amount: float) -> bytes:
     return struct.pack(">bI", 0, 7) + body.getvalue()
 
 
+def registry(path: str, _body: bytes) -> tuple[int, dict[str, object]]:
+    """A schema registry that knows one schema, as number 7."""
+    if path == "/schemas/ids/7":
+        return 200, {"schema": json.dumps(SCHEMA)}
+    return 404, {"error_code": 40403, "message": "not found"}
+
+
 def test_avro_of_a_schema_registry_is_decoded_in_the_read(kitchen: Kitchen, kafka: Kafka) -> None:
-    kitchen.place.topic = kafka.create_topic("avro")
+    kitchen.topic = kafka.create_topic("avro")
     kafka.produce(kitchen.topic, [Record(framed(n / 2) if n else None, key=f"key-{n}".encode()) for n in range(200)])
-    with service() as server:
-        kitchen.here = {"http://localhost:8081": f"http://127.0.0.1:{server.server_port}"}
-        kitchen.cook("Decode Avro with a schema registry")
+    with service(registry) as server:
+        kitchen.here = {"http://localhost:8081": server.url}
+        kitchen.cook(recipe(AVRO))
         found = {(bytes(row["key"]), row["amount"]) for row in kitchen.rows("lake/avro")}
         assert found == {(f"key-{n}".encode(), n / 2 if n else None) for n in range(200)}
         assert 1 <= len(server.asked) < 100, "each task asks once"
 
 
-CLIENT = """
-import asyncio, json, urllib.request
-
-class Answer:
-    def __init__(self, body):
-        self.json = lambda: json.loads(body)
-    def raise_for_status(self):
-        pass
-
-class AsyncClient:
-    async def __aenter__(self):
-        return self
-    async def __aexit__(self, *raised):
-        pass
-    async def post(self, url, json):
-        return Answer(await asyncio.to_thread(asked, url, json))
-
-def asked(url, texts):
-    with urllib.request.urlopen(url, json.dumps(texts).encode(), timeout=30) as answer:
-        return answer.read()
-"""
-"""As much of httpx as the recipe needs: the tests do not install it."""
-
-
-def test_a_service_scores_each_record_of_a_key(kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch) -> None:
-    stub = ModuleType("httpx")
-    exec(CLIENT, stub.__dict__)
-    monkeypatch.setitem(sys.modules, "httpx", stub)
-    cloudpickle.register_pickle_by_value(stub)  # type: ignore[no-untyped-call]
-    try:
-        with service() as server:
-            kitchen.here = {"http://scores:8080": f"http://127.0.0.1:{server.server_port}"}
-            kitchen.cook("Ask a service for many keys at once")
-    finally:
-        cloudpickle.unregister_pickle_by_value(stub)  # type: ignore[no-untyped-call]
-    rows = kitchen.rows("lake/scores")
-    assert sorted((row["offset"], row["score"]) for row in rows) == [(n, n / 2) for n in range(50)]
-
-
-def test_every_recipe_runs_here() -> None:
-    assert {*SECTIONS} == {*TABLES, *PARQUET, *WITH_A_SERVICE, "Event time", CHARGES}
+def test_every_recipe_runs_here_or_is_a_program() -> None:
+    elsewhere = {title for title, text in SECTIONS.items() if program(*CODE.findall(text))}
+    assert {*SECTIONS} == {*TABLES, AVRO, AGAIN, "Event time", CHARGES} | elsewhere

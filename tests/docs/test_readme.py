@@ -13,7 +13,7 @@ from kafka import KafkaConsumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from broker_jars import ROOT
-from documented import Place, blocks, commands
+from documented import Place, blocks, commands, program
 from topics import Kafka
 
 README = (ROOT / "README.md").read_text()
@@ -24,8 +24,11 @@ PAGES = (*BEGINNING, *(f"docs/{name}.md" for name in MORE))
 
 
 def samples(page: str) -> list[str]:
-    """The Python of a page: a first block of `servers` is a part of each of the others, `on_error` one of the first."""
-    first, *others = blocks(page, "python")
+    """The Python of a page, but for what test_jobs runs.
+
+    A first block of `servers` is a part of each of the others, `on_error` one of the first.
+    """
+    first, *others = [code for code in blocks(page, "python") if not program(code)] or [""]
     if first.startswith("servers = "):
         return [f"{first}\n{each}" for each in others]
     return [first, *(with_on_error(first, each) if each.startswith("on_error = ") else each for each in others)]
@@ -42,7 +45,7 @@ PYTHON = [code for page in PAGES for code in samples(page) if "import pytest" no
 (TESTS,) = (code for code in blocks("docs/functions.md", "python") if "import pytest" in code)
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
 JOBS = [c for c in PYTHON if "SparkSession" in c]
-READING = [c for c in PYTHON if c not in SENDING and c not in JOBS]
+READING = [c for c in PYTHON if c and c not in SENDING and c not in JOBS]
 OUTPUT = re.compile(r'\.start\("([^"]+)"\)')
 A_PART = "[[0,"
 """Code that reads some key hashes only."""

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
@@ -15,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from coordinator.assignment.rebalance import union
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
-from documented import blocks
 from drivers import joining_job, stream_join_job
 from drivers.driver import Driver
 from drivers.fleet import Fleet
@@ -167,22 +165,6 @@ def test_a_join_inside_a_batch_equals_sparks_own(
     )
     assert rows.rdd.getNumPartitions() == 4
     found = [(r.key, r.left, r.right) for r in rows.collect()]
-    assert len(found) == len(set(found))
-    assert set(found) == joined_by_spark(spark, kafka, orders, payments)
-
-
-def test_the_example_of_the_docs_equals_sparks_own_join(spark: SparkSession, kafka: Kafka, payments: str) -> None:
-    orders = kafka.create_topic("orders")
-    kafka.produce(orders, records(60))
-    kafka.produce(payments, records(50, 7))
-    (code,) = blocks("docs/stateful.md", "python")
-    here = {"broker:9092": kafka.bootstrap, "orders,payments": f"{orders},{payments}", '== "orders"': f'== "{orders}"'}
-    for there, name in here.items():
-        assert there in code
-        code = code.replace(there, name)
-    names: dict[str, Any] = {"spark": spark}
-    exec(code, names)
-    found = [(r.key.decode(), int(r.bought), int(r.paid) - 7) for r in names["joined"].collect()]
     assert len(found) == len(set(found))
     assert set(found) == joined_by_spark(spark, kafka, orders, payments)
 

@@ -14,7 +14,7 @@ from broker_jars import ROOT
 from spark_coop_source import source
 
 SOURCE = Path(spark_coop_source.__file__)
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "jobs").glob("*.py"))]
 IMPORT = re.compile(r"^\s*(?:from|import) ((?:coordinator|spark_coop_source)[\w.]*)", re.MULTILINE)
 
 
