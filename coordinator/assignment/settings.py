@@ -51,7 +51,6 @@ class MemberOptions:
     ordering: Ordering = option("ordering", Word(_ORDERINGS), "key")  # of the group (rule: one-ordering)
     unread_batches: bool = option("allowUnreadBatches", Flag(), "false")  # count as done once the sink completes them
     replay_acknowledged: bool = option("replayAcknowledged", Flag(), "true")  # whether a replay has those records
-    max_ranges: int = option("maxNumRangesToCommit", Integer(1, 60_000), "10000")  # that an acknowledger collects
     max_individual_commits: int = option("maxIndividualCommits", Integer(1, 100_000), "10000")  # of a partition
     max_deferred_keys: int = option("maxDeferredKeys", Integer(1, 100_000), "10000")  # of a partition
     takes: Takes = option("functionTakes", Word(_TAKES), "batches")  # what a call of the user's function gets
@@ -84,7 +83,4 @@ class GroupSettings(MemberOptions):
     @property
     def commit_fields(self) -> dict[str, str]:
         """The fields of the member in Redis that the Commit API reads."""
-        return {
-            "max.individual.commits": str(self.max_individual_commits),
-            "max.num.ranges.to.commit": str(self.max_ranges),
-        }
+        return {"max.individual.commits": str(self.max_individual_commits)}

@@ -1,4 +1,4 @@
-"""Collects offsets that are done, and commits them once there are many ranges (`maxNumRangesToCommit`)."""
+"""Collects offsets that are done, and commits them once there are many ranges."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,10 +11,13 @@ from coordinator.values.subscription import TopicPartition
 
 
 class Acknowledger:
-    """Acknowledge records one by one, then `flush`. Safe for several threads: one commits, the others wait."""
+    """Acknowledge records one by one, then `flush`. Safe for several threads: one commits, the others wait.
 
-    def __init__(self, commits: CommitApi) -> None:
-        self._commits = commits
+    It commits a partition by itself once it has collected more than `max_ranges` ranges of it.
+    """
+
+    def __init__(self, commits: CommitApi, max_ranges: int = 10_000) -> None:
+        self._commits, self._max_ranges = commits, max_ranges
         self._done: dict[TopicPartition, list[OffsetRange]] = {}
         self._lock = Lock()  # of the collected ranges: a commit replaces them
 
@@ -26,7 +29,7 @@ class Acknowledger:
                 collected[-1] = OffsetRange(collected[-1].start, offsets.until)
             else:
                 collected.append(offsets)
-            return self._flush(tp) if len(collected) > self._commits.max_ranges else None
+            return self._flush(tp) if len(collected) > self._max_ranges else None
 
     def flush(self) -> dict[TopicPartition, Committed]:
         """Commit all collected ranges; those that Redis refuses stay collected. Raises the errors of `commit`."""

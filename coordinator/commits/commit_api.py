@@ -65,9 +65,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
 
     def __init__(self, client: RedisClient, verbs: CommitVerbs, standing: Standing, fields: Mapping[str, str]) -> None:
         self._client, self._verbs, self._standing = client, verbs, standing
-        usual = MemberOptions()
-        self._most = _number(fields, "max.individual.commits", usual.max_individual_commits)
-        self.max_ranges = _number(fields, "max.num.ranges.to.commit", usual.max_ranges)
+        self._most = _number(fields, "max.individual.commits", MemberOptions().max_individual_commits)
 
     @classmethod
     def of_offset(cls, redis_url: str, offset: str | Mapping[str, Any]) -> Self:

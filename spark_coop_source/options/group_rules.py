@@ -17,7 +17,7 @@ _NOT_WITH_JOINED = {
 
 _OF_KEY_RANGES = (
     "assignor", "copartition", "capacity", "listener", "sharing", "lanes", "max_lead_ms", "growth_grace_ms",
-    "max_ranges", "max_individual_commits", "replay_acknowledged",
+    "max_individual_commits", "replay_acknowledged",
 )  # fmt: skip
 """Options of key ranges, lanes and individual commits: a group without order has none of them."""
 

@@ -24,6 +24,7 @@ _MISPLACED = {
     "owner": _TABLE,
     "provider": _TABLE,
     "gapmaxwaitms": "set sessionTimeout: it is the length of the lease with any ordering",
+    "maxnumrangestocommit": "pass max_ranges to Acknowledger",
     "mapinread": "use function, with what map_records, map_keys or map_batches makes",
     "topic": "the option subscribe names the topics to read; topic is an option of Spark's Kafka sink",
 }

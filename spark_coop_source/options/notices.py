@@ -21,7 +21,7 @@ OF_STREAMS = frozenset((
 
 OF_GROUPS = frozenset((
     "capacity", "assignor", "listener", "labels", "sharing", "several_queries", "redundancy", "standby", "policies",
-    "ordering", "unread_batches", "replay_acknowledged", "max_ranges", "max_individual_commits", "max_deferred_keys",
+    "ordering", "unread_batches", "replay_acknowledged", "max_individual_commits", "max_deferred_keys",
     "session_ms", "heartbeat_ms", "longest_ms", "retention_ms", "max_outage_ms", "growth_grace_ms",
     "on_state_loss",
 ))  # fmt: skip

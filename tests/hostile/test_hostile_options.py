@@ -615,7 +615,6 @@ ORDERINGS = [
             "lanes": "8",
             "maxLaneLead": "1m",
             "partitionGrowthGrace": "1m",
-            "maxNumRangesToCommit": "5",
             "maxIndividualCommits": "5",
             "copartition": "a,b",
         }.items()

@@ -164,8 +164,6 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "Whether a batch that Spark replays after a restart has the records again that were acknowledged before. "
             "false: it has only the others, so the batch is not the same as before. See "
             "[commit-api.md](commit-api.md#replays)."),
-        "max_ranges": Meaning(_STREAM,
-            "The most offset ranges that an acknowledger of the Commit API collects before it commits by itself."),
         "max_individual_commits": Meaning(_STREAM,
             "The most individual commits of a partition. At this limit, the group reads only lanes at the stable offset"
             " and gaps, and refuses commits that would add one. Each member applies its own value."),

@@ -19,8 +19,8 @@ from store_world import TP, World
 ON_EACH_SERVER = True
 
 
-def test_an_acknowledger_commits_once_more_ranges_are_collected_than_the_query_allows(world: World) -> None:
-    collected = Acknowledger(api(world, 43, max_num_ranges_to_commit=2))
+def test_an_acknowledger_commits_once_more_ranges_are_collected_than_it_may_collect(world: World) -> None:
+    collected = Acknowledger(api(world, 43), max_ranges=2)
     assert collected.done(TP, OffsetRange(45, 46)) is None
     assert collected.done(TP, OffsetRange(46, 47)) is None  # goes on where the last one ended: still one range
     assert collected.done(TP, OffsetRange(50, 51)) is None
@@ -98,7 +98,7 @@ def test_an_acknowledger_loses_nothing_that_is_done_while_another_thread_commits
 
 @pytest.mark.one_server
 def test_an_acknowledger_that_has_collected_more_than_one_call_takes_cuts_it(world: World) -> None:
-    collected = Acknowledger(api(world, 0, max_individual_commits=3, max_num_ranges_to_commit=RANGES_MAX))
+    collected = Acknowledger(api(world, 0, max_individual_commits=3), RANGES_MAX)
     *most, last = (OffsetRange(2 * i + 1, 2 * i + 2) for i in range(RANGES_MAX + 1))
     assert not any(collected.done(TP, one) for one in most)
     with pytest.raises(MaxIndividualCommitReachedError, match="the limit of 3 individual"):

@@ -159,7 +159,6 @@ def test_a_call_takes_60_000_ranges_and_longer_lists_are_cut_by_the_caller(world
     ("key", "field", "damage"),
     [
         ("member", "max.individual.commits", "many"),
-        ("member", "max.num.ranges.to.commit", "-1"),
         ("meta", "reset_epoch", "x"),
         ("topics", "orders", "id-1"),
         ("topics", "orders", "id-1 two"),

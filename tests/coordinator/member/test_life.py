@@ -206,7 +206,6 @@ REPORTED = {
     "allow.individual.commit": "true",
     "protocols": "grouped 1",
     "max.individual.commits": "10000",
-    "max.num.ranges.to.commit": "10000",
     "longest.batch.ms": "300000",
     "batch.time.budget": "10000",
 }
@@ -227,7 +226,7 @@ def test_rejoin__join_again_at_the_nonce_before() -> None:
 def test_join__report_the_fields_for_assignors_and_the_commit_api() -> None:
     me = Joining({"host": "h", "query": "q"}, "app")
     state = joined(life=LIFE.rejoining(), shown=Shown(slow_percent=40))
-    ours = call(me=me, capacity=3, sharing=False, max_individual_commits=7, max_ranges=8, longest_ms=60_000)
+    ours = call(me=me, capacity=3, sharing=False, max_individual_commits=7, longest_ms=60_000)
     reported = {
         **REPORTED,
         "host": "h",
@@ -236,7 +235,6 @@ def test_join__report_the_fields_for_assignors_and_the_commit_api() -> None:
         "allow.individual.commit": "false",
         "slow_percent": "40",
         "max.individual.commits": "7",
-        "max.num.ranges.to.commit": "8",
         "longest.batch.ms": "60000",
     }
     assert decided(life.join, state, ours) == asks(state, Join("n-1", Joining(reported, "app")))

@@ -127,7 +127,6 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         timeout_ms=None,
         function_on_error=None,
         notices=(),
-        max_ranges=10_000,
         max_individual_commits=10_000,
         max_deferred_keys=10_000,
     )
@@ -202,7 +201,6 @@ def test_an_option_of_a_stream_is_understood(more: dict[str, str], field: str, v
         ("max.bytes.fetcher.filtering", "1g", "most_unfiltered", 2**30),
         ("allow.individual.commit", "false", "sharing", "partitions"),
         ("max.individual.commits", "7", "max_individual_commits", 7),
-        ("max.num.ranges.to.commit", "7", "max_ranges", 7),
     ],
 )
 def test_a_name_of_kafka_or_of_a_kip_sets_the_same_option(name: str, text: str, field: str, value: object) -> None:
@@ -216,6 +214,7 @@ def test_a_name_of_kafka_or_of_a_kip_sets_the_same_option(name: str, text: str, 
         ("heartbeat.interval.ms", "did you mean heartbeatInterval"),
         ("longest.batch.ms", "did you mean longestBatch"),
         ("gap.max.wait.ms", "set sessionTimeout"),
+        ("max.num.ranges.to.commit", "pass max_ranges to Acknowledger"),
         ("mapInRead", "use function"),
     ],
 )
