@@ -18,6 +18,10 @@ NAMES = {key_of(name): name for option in OPTION_OF.values() for name in (*optio
 # Spark adds the first two for load(path), and the next two for CREATE TABLE (measured on PySpark 4.3).
 # The last is an option of Spark's Kafka sink.
 _TABLE = "use CREATE TEMPORARY VIEW ... USING instead of CREATE TABLE: Spark passes a table's options to no reader"
+_MAKE = (
+    "set what map_records, map_keys or map_batches makes: function, functionSchema, functionTakes, functionConcurrency "
+    "and functionOnError"
+)
 _MISPLACED = {
     "path": "call load() without a path: the option subscribe names the topics",
     "paths": "call load() without paths: the option subscribe names the topics",
@@ -25,7 +29,9 @@ _MISPLACED = {
     "provider": _TABLE,
     "gapmaxwaitms": "set sessionTimeout: it is the length of the lease with any ordering",
     "maxnumrangestocommit": "pass max_ranges to Acknowledger",
-    "mapinread": "use function, with what map_records, map_keys or map_batches makes",
+    **dict.fromkeys(
+        ("mapinread", "mapinreadschema", "mapinreadperkey", "mapinreadconcurrency", "mapinreadonerror"), _MAKE
+    ),
     "topic": "the option subscribe names the topics to read; topic is an option of Spark's Kafka sink",
 }
 

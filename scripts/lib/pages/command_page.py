@@ -79,6 +79,12 @@ def _rows(verb: Verb) -> Iterator[Row]:
         yield f"`{shown}`", _default(parameter.default), f"{info.help or ''}{also}"
 
 
+def arguments(verb: Verb) -> list[str]:
+    """The names of a verb's arguments, then of its flags."""
+    names = (re.split(r"[ ,]", row[0].strip("`"))[0] for row in _rows(verb))
+    return sorted(names, key=lambda name: name.startswith("--"))
+
+
 def _flag(name: str, info: OptionInfo, kind: object) -> str:
     """In an annotation, typer takes the first name for a default."""
     names = [each for each in (info.default, *(info.param_decls or ())) if isinstance(each, str)]

@@ -215,7 +215,7 @@ def test_a_name_of_kafka_or_of_a_kip_sets_the_same_option(name: str, text: str, 
         ("longest.batch.ms", "did you mean longestBatch"),
         ("gap.max.wait.ms", "set sessionTimeout"),
         ("max.num.ranges.to.commit", "pass max_ranges to Acknowledger"),
-        ("mapInRead", "use function"),
+        ("map.in.read.schema", "functionSchema"),
     ],
 )
 def test_a_former_name_is_refused_with_the_new_one(name: str, remedy: str) -> None:
