@@ -27,6 +27,13 @@ def test_every_option_is_on_the_page() -> None:
     assert OPTION_PAGE.count("`kafka.") >= len(KAFKA_NAMES)
 
 
+def test_a_job_begins_with_four_options_and_at_most_five_more() -> None:
+    rows = re.findall(r"^\| (`.+?`) \| \w.*\|$", OPTION_PAGE.split("## What is read")[0], re.MULTILINE)
+    four, more = ", ".join(rows[:2]), rows[2:]
+    assert four == "`kafka.bootstrap.servers`, `subscribe`, `group`, `redisUrl`"
+    assert len(more) <= 5
+
+
 def test_every_option_of_sparks_source_is_compared() -> None:
     names = [OPTION_OF[field].name for section in MEANINGS if section not in OURS for field in MEANINGS[section]]
     assert [name for name in names if f"| `{name}` |" not in PROOF] == []
