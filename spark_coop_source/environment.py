@@ -1,7 +1,7 @@
 """The Python of a Spark process: names a package or memory that it lacks, and the trap of PYSPARK_DRIVER_PYTHON.
 
-Imports without garbage collections. Spark's processes run PYSPARK_PYTHON, or the `python3` on their PATH: drivers,
-planners and workers may differ. Imports only the standard library and our errors.
+Imports without garbage collections. Tells Spark how to show our errors. Spark's processes run PYSPARK_PYTHON, or the
+`python3` on their PATH: drivers, planners and workers may differ. Imports only the standard library and our errors.
 """
 
 import gc
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from coordinator.errors import EnvironmentMismatchError
+from coordinator.errors import CoopKafkaError, EnvironmentMismatchError
 
 _NO_THREAD = "can't start new thread"
 
@@ -57,6 +57,21 @@ def enough_memory() -> Iterator[None]:
             "raise spark.executor.pyspark.memory, which Spark divides by the cores of an executor, to 1g for each core,"
             " or do not set it; then raise the limits of the container for memory and processes",
         ) from error
+
+
+@contextmanager
+def errors_in_one_line() -> Iterator[None]:
+    """Let Spark show an error of ours as its one line, without the frames of this process. Other errors keep them.
+
+    Spark looks at the variable when it writes the error with which the reader process of a stream ends. A planner of
+    `spark.read` serves other queries afterwards, so this is not for it. A user who sets the variable to nothing sees
+    all frames.
+    """
+    try:
+        yield
+    except CoopKafkaError:
+        os.environ.setdefault("SPARK_HIDE_TRACEBACK", "1")
+        raise
 
 
 def interpreter_notices() -> Iterator[str]:

@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from coordinator.errors import CoopKafkaError
+from spark_coop_source.environment import errors_in_one_line
 
 
 class RefusedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -20,6 +21,7 @@ class RefusedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raises the error."""
-        raise self._error
+        with errors_in_one_line():
+            raise self._error
 
     prepareForTriggerAvailableNow = initialOffset = latestOffset = partitions = read = _refuse

@@ -32,7 +32,7 @@ from coordinator.member.limits import Limits
 from coordinator.member.progress_report import lane_progress
 from coordinator.progress.stream_offset import StreamOffset
 from spark_coop_source.driver.tasks import deadline, input_partitions
-from spark_coop_source.environment import interpreter_notices, needed_packages
+from spark_coop_source.environment import errors_in_one_line, interpreter_notices, needed_packages
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.options.declarations import SourceOptions
 from spark_coop_source.options.group_rules import refuse_run_of_standby
@@ -66,6 +66,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._session: StreamSession | RedundantSession | None = None
         self._planned: tuple[dict[str, Any], StreamOffset] | None = None
 
+    @errors_in_one_line()
     def initialOffset(self) -> dict[str, Any]:
         """The start of a new query: a constant for a group, the resolved offsets in standalone mode."""
         return self._open().initial().to_json()
@@ -81,12 +82,14 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             return ReadMinRows(self._options.min_offsets_per_trigger)
         return ReadMaxRows(NO_LIMIT)
 
+    @errors_in_one_line()
     def prepareForTriggerAvailableNow(self) -> None:
         """AvailableNow: this run ends at the current log ends."""
         if self._options.standby:
             refuse_run_of_standby("Trigger.AvailableNow")
         self._open().set_targets()
 
+    @errors_in_one_line()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next batch, or `start` itself when there is nothing to do."""
         end = self._open().next_offset(self._parsed(start), self._limits(limit))
@@ -111,6 +114,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             state["filteredRecords"] = query.filtered
         return report | ({"#": state} if state else {}) or None
 
+    @errors_in_one_line()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[SlicePartition]:
         """The input partitions of the batch that ends at `end`; `start` is not needed (rule: self-contained-offset)."""
         session = self._open()

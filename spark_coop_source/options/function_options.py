@@ -22,7 +22,7 @@ def check(options: SourceOptions, *, streaming: bool | None) -> None:
             raise ConflictingOptionsError(
                 f"the option {OPTION_OF[field].name} is set, but the function takes batches: one call gets the records"
                 " of many keys, so no key can fail, wait or run alone",
-                "pass the function to map_records or map_keys, or leave the option out",
+                "pass the function to map_records or map_keys, or set functionTakes, or leave the option out",
             )
     if streaming is not None:
         _check_parking(options)

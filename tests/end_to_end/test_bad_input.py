@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -130,11 +131,22 @@ def test_any_group_name_that_people_write_works(kafka: Kafka, stream: Stream, gr
 
 def test_a_schema_that_is_not_ours_is_refused(stream: Stream) -> None:
     reader = stream.spark.readStream.format("coop-kafka").options(**stream.options).schema("key string, value string")
-    with pytest.raises(PySparkException, match="SCHEMA_MISMATCH") as error:
+    line = r"perform \w+: coordinator\.errors\.configuration\.SchemaMismatchError: SCHEMA_MISMATCH: "
+    with pytest.raises(PySparkException, match=line) as error:
         reader.load().writeStream.format("noop").option(
             "checkpointLocation", str(stream.checkpoint)
         ).start().awaitTermination()
     assert "UnboundLocalError" not in str(error.value), "Spark's runner adds no fault of its own"
+
+
+def test_an_error_of_a_running_stream_is_one_line_before_the_frames_of_the_jvm(stream: Stream) -> None:
+    query = stream.start(subscribe="no-such-topic")
+    eventually(lambda: query.exception() is not None, "the query fails")
+    message = str(query.exception())
+    assert re.search(
+        r"perform \w+: coordinator\.errors\.kafka\.UnknownTopicError: UNKNOWN_TOPIC_OR_PARTITION: ", message
+    )
+    assert "Traceback" not in message
 
 
 def test_a_recreated_topic_is_a_data_loss_by_default(kafka: Kafka, stream: Stream) -> None:

@@ -4,12 +4,13 @@
 """
 
 import gc
+import os
 import sys
 
 import pytest
 
-from coordinator.errors import EnvironmentMismatchError
-from spark_coop_source.environment import enough_memory, interpreter_notices, needed_packages
+from coordinator.errors import EnvironmentMismatchError, MissingOptionError
+from spark_coop_source.environment import enough_memory, errors_in_one_line, interpreter_notices, needed_packages
 
 
 def test_a_missing_package_is_named_with_the_interpreter_and_the_remedy() -> None:
@@ -31,6 +32,25 @@ def test_a_lack_of_memory_or_threads_is_named_with_the_option(error: Exception, 
     with pytest.raises(EnvironmentMismatchError if named else RuntimeError) as caught, enough_memory():
         raise error
     assert ("spark.executor.pyspark.memory" in str(caught.value)) == named
+
+
+@pytest.mark.parametrize(
+    ("error", "users", "after"),
+    [
+        pytest.param(MissingOptionError("no group"), None, "1", id="an error of ours"),
+        pytest.param(MissingOptionError("no group"), "", "", id="a user who wants all frames"),
+        pytest.param(ValueError("a fault"), None, None, id="another error"),
+    ],
+)
+def test_spark_shows_the_frames_of_other_errors_only(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, users: str | None, after: str | None
+) -> None:
+    monkeypatch.setenv("SPARK_HIDE_TRACEBACK", users or "")
+    if users is None:
+        monkeypatch.delenv("SPARK_HIDE_TRACEBACK")
+    with pytest.raises(type(error)), errors_in_one_line():
+        raise error
+    assert os.environ.get("SPARK_HIDE_TRACEBACK") == after
 
 
 def test_the_collector_pauses_during_imports() -> None:

@@ -43,7 +43,8 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
         "assign": Meaning(_BOTH,
             "Fixed partitions, in Spark's form or with key ranges. Without a group, a stream over them is standalone: "
             "no Redis, positions in the checkpoint only. With a group, Spark's form is an ordinary subscription. The "
-            "form with key ranges [pins](applications.md#pinned-ranges) the member to them."),
+            "form with key ranges [pins](applications.md#pinned-ranges) the member to them. Hashes go from 0 to "
+            "9223372036854775807, so the upper half is `[4611686018427387904,9223372036854775807]`."),
         "include_headers": Meaning(_BOTH, "Whether rows have the column `headers`."),
         "named_columns": Meaning(_BOTH,
             "The columns of a row. Other columns are not built, and cost nothing. Not with `function`. Not with "
@@ -106,7 +107,8 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
     Section.GROUP: {
         "group": Meaning(_STREAM,
             "The group whose members share the topics, the same as `kafka.group.id`. Required for a stream that is not "
-            "standalone. A batch ignores it."),
+            "standalone. A batch ignores it. Applications of one group need a checkpoint each: see "
+            "docs/applications.md."),
         "redis_url": Meaning(_STREAM,
             "The Redis or Valkey with the group's state. A batch ignores it.",
             default="`COOP_REDIS` in the environment of the driver; required with `group`"),
@@ -235,9 +237,9 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
     },
     Section.FUNCTION: {
         "function": Meaning(_BOTH,
-            "A function from Arrow batches to Arrow batches that tasks run on their records: pickled, or "
-            "`module:function` as executors can import it. Its output is the query's rows. See "
-            "[functions.md](functions.md)."),
+            "A function that tasks run on their records: pickled, or `module:function` as executors can import it. Its "
+            "output is the query's rows. `map_records`, `map_keys` and `map_batches` of `spark_coop_source` make all "
+            "options of this table: `.options(**map_records(f, \"n long\"))`. See [functions.md](functions.md)."),
         "function_output": Meaning(_BOTH, "The columns of the function's output. Required with `function`."),
         "takes": Meaning(_BOTH,
             "What a call gets: a record, a key and some of its records, or all batches as an iterator."),
