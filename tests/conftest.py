@@ -221,13 +221,14 @@ def kitchen(
     group: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> Kitchen:
+) -> Iterator[Kitchen]:
     """A topic of 50 records, each with a key of its own, for jobs of the docs."""
     monkeypatch.setenv("COOP_KAFKA", kafka.bootstrap)  # `run` has removed it
     monkeypatch.setenv("COOP_REDIS", redis_url)
     made = Kitchen(spark, kafka, run, group, tmp_path)
     kafka.produce(made.topic, [Record(b"%d" % number, b"key-%d" % number) for number in range(50)])
-    return made
+    yield made
+    made.stop()
 
 
 @pytest.fixture

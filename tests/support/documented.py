@@ -163,13 +163,15 @@ class Kitchen:
 
     def finish(self) -> None:
         """Let all queries read everything, then stop them."""
-        try:
-            for query in self._spark.streams.active:
-                query.processAllAvailable()
-        finally:
-            for query in self._spark.streams.active:
-                query.stop()
-                query.awaitTermination(DEADLINE_S)
+        for query in self._spark.streams.active:
+            query.processAllAvailable()
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop all queries."""
+        for query in self._spark.streams.active:
+            query.stop()
+            query.awaitTermination(DEADLINE_S)
 
     def cook(self, code: str, names: dict[str, Any] | None = None, **more: object) -> None:
         """Run code with these names until it has read everything."""
