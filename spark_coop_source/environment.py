@@ -61,16 +61,18 @@ def enough_memory() -> Iterator[None]:
 
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Let Spark show an error of ours as its one line, without the frames of this process. Other errors keep them.
+    """Let Spark show an error of ours as its one line, without the frames of this process.
 
+    Other errors keep their frames, and so does one with a cause, such as an exception of the user's assignor.
     Spark looks at the variable when it writes the error with which the reader process of a stream ends. A planner of
     `spark.read` serves other queries afterwards, so this is not for it. A user who sets the variable to nothing sees
     all frames.
     """
     try:
         yield
-    except CoopKafkaError:
-        os.environ.setdefault("SPARK_HIDE_TRACEBACK", "1")
+    except CoopKafkaError as error:
+        if error.__cause__ is None:
+            os.environ.setdefault("SPARK_HIDE_TRACEBACK", "1")
         raise
 
 

@@ -34,15 +34,22 @@ def test_a_lack_of_memory_or_threads_is_named_with_the_option(error: Exception, 
     assert ("spark.executor.pyspark.memory" in str(caught.value)) == named
 
 
+def of_the_users_code() -> Exception:
+    error = MissingOptionError("no group")
+    error.__cause__ = KeyError("orders")
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "users", "after"),
     [
         pytest.param(MissingOptionError("no group"), None, "1", id="an error of ours"),
         pytest.param(MissingOptionError("no group"), "", "", id="a user who wants all frames"),
+        pytest.param(of_the_users_code(), None, None, id="its cause is the user's code"),
         pytest.param(ValueError("a fault"), None, None, id="another error"),
     ],
 )
-def test_spark_shows_the_frames_of_other_errors_only(
+def test_spark_shows_an_error_of_ours_without_frames(
     monkeypatch: pytest.MonkeyPatch, error: Exception, users: str | None, after: str | None
 ) -> None:
     monkeypatch.setenv("SPARK_HIDE_TRACEBACK", users or "")
