@@ -313,8 +313,7 @@ def _parted(answer: Response) -> tuple[dict[TopicPartition, LookedUp], dict[Topi
     for topic in answer.topics:
         for partition in topic.partitions:
             tp = TopicPartition(topic.name, partition.partition_index)
-            error = errors.for_code(partition.error_code)(str(tp))
-            if is_passing(error):
+            if partition.error_code and is_passing(error := errors.for_code(partition.error_code)(str(tp))):
                 refused[tp] = error
             else:
                 _raise_on(partition.error_code, tp.topic, tp)

@@ -54,10 +54,13 @@ class _Batch:
     tasks: Sequence[Sequence[Slice]]
     ends: dict[int, Ends] = field(default_factory=dict)  # by the number of the task
     failures: dict[int, Failures] = field(default_factory=dict)  # likewise
+    known: Ends | None = None  # the ends of all tasks, since the last one of them ended
 
     def whole(self) -> Ends:
         """The ends of all tasks. A task that never ran was not needed: it counts as read."""
-        return ends_of((of_task, self.ends.get(i, {})) for i, of_task in enumerate(self.tasks))
+        if self.known is None:  # an idle query asks again and again
+            self.known = ends_of((of_task, self.ends.get(i, {})) for i, of_task in enumerate(self.tasks))
+        return self.known
 
     def all_failures(self) -> Failures:
         """What the function failed on in the tasks that have ended."""
@@ -99,7 +102,7 @@ class Inbox:
         """An attempt of a task has ended its slices. `KeyError` for another batch."""
         with self._lock:
             batch = self._asked(digest)
-            agreed = batch.ends.setdefault(task, ends)
+            agreed, batch.known = batch.ends.setdefault(task, ends), None
             failed = batch.failures.setdefault(task, failures)
             early = ends_of([(batch.tasks[task], agreed)])
             if len(batch.ends) < len(batch.tasks):

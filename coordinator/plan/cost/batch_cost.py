@@ -80,6 +80,8 @@ def with_dropped(loads: Collection[Load]) -> tuple[Load, ...]:
 
     A task may fetch for the lanes of other tasks, so its count is not of its own lanes only.
     """
+    if not any(load.cost and load.cost.filtered for load in loads):
+        return tuple(loads)
     dropped, plane = Counter[TopicPartition](), Counter[TopicPartition]()
     for load in loads:
         dropped[load.lane[0]] += load.cost.filtered if load.cost else 0

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from coordinator.plan.cost.batch_cost import BatchCost, Load
-from coordinator.plan.cost.profile import UNKNOWN, Cell, Profile, changed, compacted, one, within
+from coordinator.plan.cost.profile import UNKNOWN, Cell, Profile, changed, compacted, mean, one, within
 from coordinator.plan.cost.telemetry import KeyCost
 from coordinator.progress.slices import LaneId
 from coordinator.values.ranges import HashRange
@@ -32,6 +32,10 @@ class Costs:
     def cell(self, lane: LaneId) -> Cell:
         """The known cost of a lane."""
         return one(self.profile(lane[0]), lane[1])
+
+    def mean(self, lane: LaneId) -> tuple[float, float | None]:
+        """The known density of a lane, and the cost of its records."""
+        return mean(self._profiles.get(lane[0], UNKNOWN), lane[1])
 
     def cells(self, lane: LaneId, whole: Cell) -> Profile:
         """The known costs of a lane, in as many parts as differ; `whole` is its cell."""

@@ -85,12 +85,16 @@ class Knowledge:
         """The known cost of a lane."""
         return self._costs.cell(lane)
 
+    def density(self, lane: LaneId) -> float:
+        """Its known records for each offset."""
+        return self._costs.mean(lane)[0]
+
     def work_ms(self, s: Slice) -> float:
         """The expected time of a slice; its records while no cost is known. A suspect on trial counts as healthy."""
-        cell = self.cell(s.lane)
-        tried = cell.record_ms is None or touches(s.lane, self.trials.search.trial)
-        ms = self.rate_ms if tried else cell.record_ms
-        return len(s.offsets) * cell.density * (1.0 if ms is None else max(ms, 1e-6))
+        density, record_ms = self._costs.mean(s.lane)
+        tried = record_ms is None or touches(s.lane, self.trials.search.trial)
+        ms = self.rate_ms if tried else record_ms
+        return len(s.offsets) * density * (1.0 if ms is None else max(ms, 1e-6))
 
     def cut(self, work: Iterable[Quota], tasks: int, now_ms: int) -> None:
         """Cut partitions anew where that evens out the work, seldom within a minute; not while suspects are tried."""

@@ -75,14 +75,30 @@ def _lowest(cell: Cell) -> int:
 
 def one(profile: Profile, hashes: HashRange) -> Cell:
     """The cells of `hashes` as one: records add up, the cost is the mean of the known ones."""
-    first = profile[bisect_right(profile, hashes.lo, key=_lowest) - 1]
+    first = _first(profile, hashes)
     if hashes.hi <= first.hashes.hi:
         return first.within(hashes)
     cells = within(profile, hashes)
+    return Cell(hashes, *_mean(cells), max(c.seen for c in cells))
+
+
+def mean(profile: Profile, hashes: HashRange) -> tuple[float, float | None]:
+    """Density and cost of a record of `one`, without a cell for each of very many lanes."""
+    first = _first(profile, hashes)
+    if hashes.hi <= first.hashes.hi:
+        return first.density * (hashes.size / first.hashes.size), first.record_ms
+    return _mean(within(profile, hashes))
+
+
+def _first(profile: Profile, hashes: HashRange) -> Cell:
+    return profile[bisect_right(profile, hashes.lo, key=_lowest) - 1]
+
+
+def _mean(cells: Profile) -> tuple[float, float | None]:
     known = [c for c in cells if c.record_ms is not None]
     rows = sum(c.density for c in known)
     cost = sum(c.density * (c.record_ms or 0.0) for c in known) / rows if known else None
-    return Cell(hashes, sum(c.density for c in cells), cost, max(c.seen for c in cells))
+    return sum(c.density for c in cells), cost
 
 
 def changed(profile: Profile, hashes: HashRange, change: Callable[[Cell], Cell]) -> Profile:

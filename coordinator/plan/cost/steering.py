@@ -143,7 +143,7 @@ class Steering:
         """
         self.history.saw(ends, self._clock.now_ms())
         rows = inf if not self._budget.ms or everything else self._known.slot_rows(early=False)
-        density = max((self._known.cell((tp, WHOLE)).density for tp in ends), default=1.0)
+        density = max((self._known.density((tp, WHOLE)) for tp in ends), default=1.0)
         size = ceil(min(rows / density, ALL_OFFSETS))
         return size * self._budget.slots, size
 
@@ -151,11 +151,11 @@ class Steering:
         cell = self._known.cell((tp, piece.hashes))
         return Quota(tp, piece, ends[tp], cell, self._known.rate_ms or 0.0, ceiling(piece, ends[tp]))
 
-    def _tasks(self, slices: Iterable[Slice]) -> int:
+    def _tasks(self, work_ms: Iterable[float]) -> int:
         """As many as slots, or as the user requests; fewer where there is little to do."""
         if self._known.rate_ms is None:
             return self._cutting.tasks
-        few = ceil(sum(map(self._known.work_ms, slices)) / TASK_MS)
+        few = ceil(sum(work_ms) / TASK_MS)
         return min(self._cutting.tasks, max(1, few, self._cutting.min_partitions or 0))
 
     def _join_parts(self, work: OwnedRanges) -> None:
@@ -191,7 +191,8 @@ class Steering:
         if self._flight is None or self._flight.offset != end:
             slices = tuple(readable.slices)
             most = self._cutting.max_records_per_partition
-            tasks, work = self._tasks(slices), self._known.work_ms
+            work_ms = {s: self._known.work_ms(s) for s in slices}
+            tasks, work = self._tasks(work_ms.values()), work_ms.__getitem__
             if self._cutting.by_offset:
                 packed = pack_offsets(slices, tasks=tasks, max_offsets=most, work=work)
             else:
@@ -240,7 +241,7 @@ class Steering:
 
     def offsets_of_a_record(self, lane: LaneId) -> int:
         """The number of offsets that contain about one record of a lane."""
-        return max(1, ceil(1 / self._known.cell(lane).density))
+        return max(1, ceil(1 / self._known.density(lane)))
 
     def _loads(self, flight: _Flight, reports: Mapping[Slice, SliceCost], ends: Ends) -> Iterator[Load]:
         """The lanes of a batch with the reports of their tasks; without a report, records are a guess."""
@@ -250,7 +251,7 @@ class Steering:
                 span = sum(_read_of(s, ends) for s in slices)
                 costs = [c for s in slices if (c := reports.get(s)) and c.finished]
                 cost = SliceCost.together(costs) if len(costs) == len(slices) else None
-                rows = cost.rows if cost else span * self._known.cell(lane).density
+                rows = cost.rows if cost else span * self._known.density(lane)
                 yield Load(lane, number, max(span, ceil(rows)), rows, cost)
 
 
