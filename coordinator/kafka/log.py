@@ -6,7 +6,7 @@ process, one thread at a time.
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kafka import errors
@@ -33,6 +33,7 @@ from coordinator.kafka.offsets import (
 from coordinator.kafka.policy_topic import PolicyTopic
 from coordinator.kafka.record_times import first_times
 from coordinator.kafka.silence import Silence
+from coordinator.kafka.watch import LogWatch
 from coordinator.values.offset_spec import (
     EARLIEST,
     LATEST,
@@ -93,6 +94,7 @@ class KafkaLog:
         self._without_ids = False  # warned that topics have none
         self._matching = Matching()
         self._policies = PolicyTopic(kafka, self._connection)
+        self._watch = LogWatch(kafka, self._isolation)
 
     def topics(self, subscription: Subscription, *, quick: bool = False) -> dict[str, Topic]:
         """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only.
@@ -155,14 +157,21 @@ class KafkaLog:
         Raises `KafkaUnavailableError` once the leader of another has been away for longer than the patience.
         """
         wanted = list(partitions)
-        questions = {LATEST: wanted} if beginnings is not None else {EARLIEST: wanted, LATEST: wanted}
+        at = self._watch.bounds(wanted)
+        questions = {EARLIEST: wanted} if beginnings is None else {}
+        questions |= {LATEST: wanted} if at is None else {}
         found, missing = self._connection.ask(
             f"offsets of {len(wanted)} partitions", lambda session: look_up_now(session, questions, self._isolation)
         )
         self._silence.noticed(wanted, missing)
         if beginnings is None:
             beginnings = {tp: at.offset for tp, at in found[EARLIEST].items()}
-        return {tp: Bounds(beginnings[tp], *found[LATEST][tp]) for tp in wanted if tp not in missing}
+        ends = found[LATEST] if at is None else {tp: LookedUp(b.end, b.epoch) for tp, b in at.items()}
+        return {tp: Bounds(beginnings[tp], *ends[tp]) for tp in wanted if tp not in missing}
+
+    def watch(self, at: Mapping[TopicPartition, Bounds], wake: Callable[[], None]) -> None:
+        """Call `wake`, in another thread, once one of these logs has a record at its end; see `watch`."""
+        self._watch.begin(self._connection.ask("leaders", lambda session: session.leaders), at, wake)
 
     def leader(self, tp: TopicPartition) -> int:
         """The id of the broker that leads a partition, by the last answer."""
@@ -295,6 +304,7 @@ class KafkaLog:
 
     def close(self) -> None:
         """Close the connection; a later request would open another."""
+        self._watch.close()
         self._connection.close()
 
     def _look_up(self, wanted: Wanted, isolation: IsolationLevel | None = None) -> dict[TopicPartition, int]:

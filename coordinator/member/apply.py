@@ -107,6 +107,10 @@ class World:
                 raise
             return None
 
+    def watch(self, at: Mapping[TopicPartition, Bounds]) -> None:
+        """End the next wait once one of these logs has a new record."""
+        self.log.watch(at, self.clock.wake)
+
     def left_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> Extents:
         """The ends of older leader epochs in the logs as they are now, each with the leader epoch of now.
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.limits import Limits
+from coordinator.member.requests import WatchLogs
 from coordinator.member.state import Pacing, State
 from coordinator.plan.planning import OwnedRanges, anything, backlog, levels
-from coordinator.values.subscription import OffsetByPartition, TopicPartition
+from coordinator.values.subscription import Bounds, OffsetByPartition, TopicPartition
 
 IDLE_MS = 250
 """The time between two looks of an idle query."""
@@ -17,13 +18,23 @@ OF_LEADERS = "leaders of partitions that this run must read do not answer"
 
 
 def rest(state: State, seen: Seen, call: Call) -> Decision:
-    """Wait until the last look, which found no records, is 250 ms old."""
+    """Wait until the last look, which found no records, is 250 ms old, or until there are some."""
     idle_ms = state.pace.idle_ms
     if idle_ms is None:
         return Decision(state)
     rested = replace(state, pace=replace(state.pace, idle_ms=None))
     left = idle_ms + IDLE_MS - seen.now_ms
-    return Decision(rested, (), LookAgain(left)) if left > 0 else Decision(rested)
+    if left <= 0:
+        return Decision(rested)
+    read = _read_to_the_end(state) if call.limits.min_offsets is None else {}
+    return Decision(rested, (WatchLogs(read),) if read else (), LookAgain(left))
+
+
+def _read_to_the_end(state: State) -> dict[TopicPartition, Bounds]:
+    """The logs of which nothing is left: a new record there can be read. Elsewhere it would change nothing."""
+    work, bounds = state.pace.idle[0] if state.pace.idle else {}, state.log.bounds
+    known = {tp: ranges for tp, ranges in work.items() if tp in bounds and tp not in state.log.unsure}
+    return {tp: bounds[tp] for tp, of_tp in known.items() if all(r.position >= bounds[tp].end for r in of_tp)}
 
 
 def waits_for_leaders(state: State) -> bool:

@@ -15,14 +15,17 @@ class Clock(Protocol):
         """Milliseconds since 1970, as Spark's triggers count them; may jump."""
 
     def wait(self, ms: int) -> None:
-        """Let `ms` pass, or less if the service is closed."""
+        """Let `ms` pass, or less if the service is closed or something calls `wake`."""
+
+    def wake(self) -> None:
+        """End the wait of another thread, or else its next one."""
 
 
 class BootClock:
     """The real clock of this host: time since boot, suspended time included."""
 
     def __init__(self) -> None:
-        self._closed = threading.Event()
+        self._over, self._closed = threading.Event(), False
 
     def now_ms(self) -> int:
         """Milliseconds since boot."""
@@ -33,9 +36,16 @@ class BootClock:
         return time.time_ns() // 1_000_000
 
     def wait(self, ms: int) -> None:
-        """Sleep, unless or until `close`."""
-        self._closed.wait(ms / 1000)
+        """Sleep, unless or until `wake` or `close`."""
+        self._over.wait(ms / 1000)
+        if not self._closed:
+            self._over.clear()
+
+    def wake(self) -> None:
+        """End the wait of another thread, or else its next one."""
+        self._over.set()
 
     def close(self) -> None:
         """End every wait, now and later."""
-        self._closed.set()
+        self._closed = True
+        self._over.set()

@@ -1,6 +1,6 @@
 """Kafka as the coordinator needs it: a protocol. `coordinator/kafka/log.py` fulfils it, and so does the simulation."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from coordinator.values.offset_spec import OffsetSpec
@@ -31,6 +31,9 @@ class Log(Protocol):
         self, partitions: Iterable[TopicPartition], beginnings: OffsetByPartition | None = None
     ) -> dict[TopicPartition, Bounds]:
         """The same of the partitions whose leader answers now. Raises once one has not answered for too long."""
+
+    def watch(self, at: Mapping[TopicPartition, Bounds], wake: Callable[[], None]) -> None:
+        """Call `wake`, perhaps in another thread, once one of these logs has a record at its end; or never."""
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Where, in each log as it is now, the records of that leader epoch and older ones end.

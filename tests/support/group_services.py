@@ -60,6 +60,9 @@ class TestClock:
             at_wait()
         time.sleep(min(ms, 20) / 1000)
 
+    def wake(self) -> None:
+        pass
+
     def skip(self, ms: int) -> None:
         self.skipped += ms
 

@@ -1,7 +1,7 @@
 """A `KafkaLog` for tests, and a small log whose times are known."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -55,6 +55,9 @@ class Through:
         self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
     ) -> dict[TopicPartition, Bounds]:
         return self.bounds(partitions, beginnings)
+
+    def watch(self, at: Mapping[TopicPartition, Bounds], wake: Callable[[], None]) -> None:
+        pass  # a wait then takes its whole time
 
     def cluster_policies(self) -> tuple[str, Mapping[str, str]]:
         return self.log.cluster_policies()

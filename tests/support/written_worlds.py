@@ -40,6 +40,9 @@ class Hands:
         self.now += ms
         self.waits.append(ms)
 
+    def wake(self) -> None:
+        pass
+
 
 class Script:
     """A world that returns the next answer to each call, and raises answers that are errors."""

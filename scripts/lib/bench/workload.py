@@ -50,6 +50,9 @@ class WorkClock:
         """See `Clock`."""
         self.now += ms
 
+    def wake(self) -> None:
+        """See `Clock`: nothing waits meanwhile."""
+
 
 @dataclass(frozen=True)
 class Batch:

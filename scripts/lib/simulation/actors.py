@@ -128,3 +128,6 @@ class VirtualClock:
     def wait(self, ms: int) -> None:
         """Let `ms` pass, or more."""
         self._scheduler.turn(ms)
+
+    def wake(self) -> None:
+        """Nothing ends a wait early: a member must find records without that."""

@@ -251,6 +251,9 @@ class SimulatedLog:
         self._seen_silent = self._seen_silent - wanted | silent
         return self._bounds(sorted(wanted - silent), beginnings)
 
+    def watch(self, at: Mapping[TopicPartition, Bounds], wake: Callable[[], None]) -> None:
+        """No fetch waits: a member must find records without one."""
+
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The first offset of the next leader."""
         self._turn()

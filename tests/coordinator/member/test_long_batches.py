@@ -51,6 +51,9 @@ class Clock:
         for beat in self.beats:
             beat()
 
+    def wake(self) -> None:
+        pass
+
     def pass_by(self, ms: int) -> None:
         until = self.now + ms
         while self.now < until:

@@ -10,6 +10,7 @@ from coordinator.assignment.settings import GroupSettings
 from coordinator.member.decision import Call, Decision, LookAgain, Seen, Setup, Step, decide
 from coordinator.member.limits import Limits
 from coordinator.member.pacing import IDLE_MS, adopt_targets, ends_of, pace_batch, rest
+from coordinator.member.requests import WatchLogs
 from coordinator.member.state import Life, LogView, Owning, Pacing, Reading, State
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.redis.replies import Joining
@@ -131,6 +132,27 @@ def test_an_idle_query_waits_before_its_next_look_and_others_do_not() -> None:
     decision = decide(rest, idle, Seen(1_100), Call(SETUP))
     assert decision.outcome == LookAgain(IDLE_MS - 100)
     assert after(rest, decision.state, 1_100) == decision.state, "it has waited"
+
+
+@pytest.mark.parametrize(
+    ("work", "limits", "watched"),
+    [
+        pytest.param({TP: (OwnedRange(WHOLE, 100, "a.1"),)}, Limits(), {TP}, id="it has read to the end"),
+        pytest.param(
+            {TP: (OwnedRange(WHOLE, 60, "a.1", ceiling=60),)}, Limits(), None, id="what is left may not be read"
+        ),
+        pytest.param({TP: (OwnedRange(WHOLE, 100, "a.1"),)}, Limits(min_offsets=5), None, id="one record is no batch"),
+    ],
+)
+def test_a_record_ends_the_wait_of_an_idle_query_if_it_can_be_read(
+    work: OwnedRanges, limits: Limits, watched: set[TopicPartition] | None
+) -> None:
+    """Else each record would make it look again, as often as records come."""
+    idle = after(pace_batch, state(work), now_ms=1_000)
+    bounds = {tp: idle.log.bounds[tp] for tp in watched or ()}
+    decision = decide(rest, idle, Seen(1_100), Call(SETUP, limits=limits))
+    assert decision.effects == ((WatchLogs(bounds),) if bounds else ())
+    assert decision.outcome == LookAgain(IDLE_MS - 100)
 
 
 def test_a_partition_that_appeared_later_is_read_for_the_other_members_and_not_waited_for() -> None:

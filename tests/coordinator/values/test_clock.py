@@ -20,3 +20,12 @@ def test_closing_ends_a_wait_and_all_later_ones() -> None:
     waiting.join(60)
     assert not waiting.is_alive()
     clock.wait(3_600_000)
+
+
+def test_waking_ends_one_wait() -> None:
+    clock = BootClock()
+    clock.wake()
+    clock.wait(3_600_000)
+    before = clock.now_ms()
+    clock.wait(20)
+    assert clock.now_ms() - before >= 19
