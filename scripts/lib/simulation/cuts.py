@@ -39,11 +39,11 @@ class Cuts:
         """Whether positions may lie above a record: nobody has found the cut before it."""
         return record.life > 0 and record.tp in self._unfound
 
-    def cut(self) -> TopicPartition:
-        """Cut the log of a partition somewhere: an unclean election."""
-        tp = self._random.choice(list(self._kafka.logs))
-        first, end = self._kafka.beginnings[tp], len(self._kafka.logs[tp])
-        self._kafka.cut(tp, self._random.randint(max(first, end - 6), end))
+    def cut(self, tp: TopicPartition | None = None, most: int | None = None) -> TopicPartition:
+        """Cut the log of a partition somewhere, or of this one to at most so many records: an unclean election."""
+        tp = tp or self._random.choice(list(self._kafka.logs))
+        end = len(self._kafka.logs[tp]) if most is None else most
+        self._kafka.cut(tp, self._random.randint(max(self._kafka.beginnings[tp], end - 6), end))
         self._note(tp)
         return tp
 

@@ -90,7 +90,7 @@ def copying_checkpoints(mixture: Mixture) -> Mixture:
 
 def cutting(mixture: Mixture) -> Mixture:
     """The same, with logs that are cut and topics that are created again."""
-    return {**mixture, cut_log: 15, topic_again: 5, old_copy_of_a_cut: 10, _produce: 30}
+    return {**mixture, cut_log: 15, topic_again: 5, old_copy_of_a_cut: 25, _produce: 30}
 
 
 def restarting(mixture: Mixture) -> Mixture:
@@ -385,21 +385,37 @@ def cut_log(world: World, apps: Applications) -> None:
 
 
 def old_copy_of_a_cut(world: World, apps: Applications) -> None:
-    """A log is cut, and grows again; once a member has planned new records, a copy of Redis of before answers."""
-    if not (apps.running and world.invariants.state.nonce):
+    """A log is cut below what the group has read, and grows beyond it; then a copy of Redis of before the cut answers.
+
+    It answers right after a member has accepted the cut and planned new records. Perhaps nobody lives who remembers it.
+    """
+    stable, beginnings = world.invariants.state.stable, world.kafka.beginnings
+    read = sorted({r.tp for r in world.sink.delivered if beginnings[r.tp] <= r.offset == stable(r.tp) - 1})
+    accepting = [driver for driver in apps.running if not driver.wishes.fail_on_data_loss]
+    if not (accepting and read):
         return
-    driver = world.random.choice(apps.running)
+    tp, remembered = world.random.choice(read), world.chance(0.3)
     world.trace("Redis is copied")
     world.server.copies.clear()
     world.server.copy()
-    cut_log(world, apps)
-    world.produce(world.random.randint(2, 8), MOST_RECORDS)
+    position = stable(tp)
+    world.cuts.cut(tp, position - 1)
+    _cut(world, f"{tp} is cut to {len(world.kafka.logs[tp])}, below the position {position}")
+    for _ in range(MOST_RECORDS):
+        world.produce(len(world.kafka.logs[tp]) <= position, MOST_RECORDS)
 
-    def comes_back() -> None:
+    def comes_back(driver: Driver) -> None:
         driver.line.doom = None
         _restore_redis(world, apps)
+        for each in sorted(apps.running, key=lambda each: each is driver):
+            if not remembered:
+                apps.kill(each)
 
-    driver.line.doom = world.random.choice(("commit", "authorize", "look")), comes_back
+    def accepted(driver: Driver) -> None:
+        driver.line.doom = world.random.choice(("authorize", "working", "commit")), partial(comes_back, driver)
+
+    for driver in accepting:
+        driver.line.doom = "recreate", partial(accepted, driver)
 
 
 def topic_again(world: World, apps: Applications) -> None:
