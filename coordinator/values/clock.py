@@ -37,8 +37,8 @@ class BootClock:
 
     def wait(self, ms: int) -> None:
         """Sleep, unless or until `wake` or `close`."""
-        self._over.wait(ms / 1000)
         if not self._closed:
+            self._over.wait(ms / 1000)
             self._over.clear()
 
     def wake(self) -> None:
