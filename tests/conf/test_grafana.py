@@ -35,6 +35,7 @@ def test_the_dashboard_has_a_timeline_of_owners_and_a_heat_map() -> None:
     assert len(EXPRESSIONS) > len(BOARD["panels"]) > 20
 
 
+@pytest.mark.long
 @pytest.mark.server
 @pytest.mark.skipif(not (PROMTOOL and PROMETHEUS), reason=NO_PROMETHEUS)
 def test_every_expression_of_the_dashboard_has_data_in_prometheus(

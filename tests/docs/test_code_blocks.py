@@ -123,6 +123,7 @@ def test_the_assignor_of_a_page_computes_an_assignment(place: Place) -> None:
     assert set(assignment) == {"a", "b"}
 
 
+@pytest.mark.long
 def test_the_audit_of_a_page_finds_no_fault_in_a_sink_of_its_query(spark: SparkSession, place: Place, run: Run) -> None:
     sink = str(place.folder / "lake")
     writing, auditing = (place.put_in(each).replace("/lake/orders", sink) for each in blocks("docs/audit.md", "python"))
@@ -197,6 +198,7 @@ def text_of(url: str) -> str:
         return str(answer.read(), "utf-8")
 
 
+@pytest.mark.long
 def test_the_log_line_of_a_page_is_logged(place: Place) -> None:
     (job,) = (code for code in blocks("docs/getting-started.md", "python") if "SparkSession" in code)
     (place.folder / "first_job.py").write_text(place.put_in(job))
@@ -222,6 +224,7 @@ def test_the_servers_of_a_page_answer(place: Place) -> None:
             assert text_of(f"http://127.0.0.1:{running.port}/")
 
 
+@pytest.mark.long
 def test_a_query_of_sparks_source_moves_over_and_back_as_the_page_shows(
     spark: SparkSession, place: Place, run: Run, group: str
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_late_record_does_not_bring_a_deleted_key_back() -> None:
     assert answer("present.db", "SELECT group_concat(key), count(*) FROM present") == ("b", 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("title", TABLES)
 def test_a_recipe_fills_its_table(kitchen: Kitchen, title: str) -> None:
     kitchen.cook(recipe(title))
@@ -108,12 +109,14 @@ def test_a_recipe_fills_its_table(kitchen: Kitchen, title: str) -> None:
     assert answer(database, question) == expected
 
 
+@pytest.mark.long
 def test_another_group_reads_again_from_a_date(kitchen: Kitchen) -> None:
     kitchen.here = {"1769817600000": "0"}
     kitchen.cook(recipe(AGAIN))
     assert len(kitchen.rows("lake/again")) == 50
 
 
+@pytest.mark.long
 def test_windows_are_written_once_the_watermark_has_passed(kitchen: Kitchen, kafka: Kafka) -> None:
     title = "Event time"
     kitchen.cook(recipe(title))
@@ -134,6 +137,7 @@ def _succeeds(kitchen: Kitchen, command: str) -> bool:
     return kitchen.run(command)[0] == 0
 
 
+@pytest.mark.long
 def test_a_group_reads_again_from_a_date(kitchen: Kitchen) -> None:
     kitchen.cook(recipe("Upsert by the highest offset"))
     kitchen.here = {"2026-01-31T00:00:00.000": "1970-01-01T00:00:00.000"}
@@ -173,6 +177,7 @@ def registry(path: str, _body: bytes) -> tuple[int, dict[str, object]]:
     return 404, {"error_code": 40403, "message": "not found"}
 
 
+@pytest.mark.long
 def test_avro_of_a_schema_registry_is_decoded_in_the_read(kitchen: Kitchen, kafka: Kafka) -> None:
     kitchen.topic = kafka.create_topic("avro")
     kafka.produce(kitchen.topic, [Record(framed(n / 2) if n else None, key=f"key-{n}".encode()) for n in range(200)])

@@ -42,6 +42,7 @@ def with_on_error(sample: str, line: str) -> str:
 
 
 PYTHON = [code for page in PAGES for code in samples(page) if "import pytest" not in code]
+BEGUN_WITH = {code for page in BEGINNING for code in samples(page)}
 (TESTS,) = (code for code in blocks("docs/functions.md", "python") if "import pytest" in code)
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
 JOBS = [c for c in PYTHON if "SparkSession" in c]
@@ -65,7 +66,13 @@ def test_every_command_of_the_readme_is_run_here() -> None:
     assert [c for c in COMMANDS if not c.strip().startswith(known)] == []
 
 
-@pytest.mark.parametrize("code", READING, ids=[c.strip().splitlines()[-1][:60] for c in READING])
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(c, id=c.strip().splitlines()[-1][:60], marks=() if c in BEGUN_WITH else pytest.mark.long)
+        for c in READING
+    ],
+)
 def test_the_python_of_the_readme_runs(spark: SparkSession, kafka: Kafka, place: Place, code: str) -> None:
     code = re.sub(r'"(checkpoints|lake)/', rf'"{place.folder}/\1/', place.put_in(code))
     code = code.replace("orders-to-", f"{place.options['group']}-").replace("orders-dead", kafka.create_topic("dead"))
@@ -93,6 +100,7 @@ def test_the_topic_to_begin_with_has_one_partition_of_a_thousand_records(
         assert consumer.end_offsets([TopicPartition(topic, 0)]) == {TopicPartition(topic, 0): 1_000}
 
 
+@pytest.mark.long
 def test_the_first_job_shows_four_tasks_on_one_partition_and_nothing_the_second_time(place: Place) -> None:
     (job,) = JOBS
     (place.folder / "first_job.py").write_text(place.put_in(job))
@@ -138,6 +146,7 @@ def _leads(page: Path, link: str) -> bool:
     return anchor in [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
+@pytest.mark.long
 def test_the_job_of_the_readme_runs_and_can_be_described(place: Place) -> None:
     (submit,) = with_word("spark-submit")
     place.run(submit)

@@ -114,6 +114,7 @@ def test_available_now_fails_if_parked_keys_alone_fill_a_partition(
     assert each_key_in_order(stream)
 
 
+@pytest.mark.long
 def test_attempts_count_over_batches_and_lives(stream: Stream, kafka: Kafka, tmp_path: Path) -> None:
     kafka.produce(stream.options["subscribe"], records())
     folder = tmp_path / "attempts"

@@ -50,6 +50,7 @@ def test_a_redis_that_comes_back_empty_is_a_loss_that_the_running_query_repairs(
     require_good(judge(sent(records), stream.sink.received))  # this process proves what its sink completed
 
 
+@pytest.mark.long
 def test_a_master_that_dies_in_a_batch_loses_nothing(
     spark: SparkSession, kafka: Kafka, group: str, tmp_path: Path
 ) -> None:

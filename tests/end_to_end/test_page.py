@@ -68,6 +68,7 @@ def test_a_slow_key_is_behind_its_partition_and_a_parked_one_is_marked(valkey: O
         assert all(url.startswith(running.url) for url in asked), "it needs no other host"
 
 
+@pytest.mark.long
 def test_names_of_others_are_texts(valkey: OwnValkey, browser: Browser) -> None:
     evil = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>\x1b[31m\u202e'\"&"
     live(valkey.address, evil, "orders", host=evil)
@@ -84,6 +85,7 @@ def test_names_of_others_are_texts(valkey: OwnValkey, browser: Browser) -> None:
         assert page.locator("main img").count() == page.locator("main script").count() == 0
 
 
+@pytest.mark.long
 def test_the_address_names_the_group_that_is_shown(valkey: OwnValkey, browser: Browser) -> None:
     """So a link, as from an alert or a ticket, opens it."""
     groups = ("a first one", "b & second")
@@ -99,6 +101,7 @@ def test_the_address_names_the_group_that_is_shown(valkey: OwnValkey, browser: B
             expect(page).to_have_title("a first one - coop-kafka")
 
 
+@pytest.mark.long
 def test_the_keyboard_is_enough(valkey: OwnValkey, browser: Browser) -> None:
     partitions(valkey, GROUP, 3, 2)
     with site(valkey.address) as running, looking(browser, running.url) as page:
@@ -130,6 +133,7 @@ def test_it_is_as_dark_as_the_browser_wants(valkey: OwnValkey, browser: Browser,
         assert page.locator("#plane rect.paper").first.evaluate("r => getComputedStyle(r).fill") == paper
 
 
+@pytest.mark.long
 def test_a_thousand_partitions_of_ten_lanes__the_worst_come_first(valkey: OwnValkey, browser: Browser) -> None:
     partitions(valkey, GROUP, PARTITIONS, LANES)
     with site(valkey.address) as running, looking(browser, running.url, expected="404") as page:

@@ -166,6 +166,7 @@ class Pair:
             query.stop()
 
 
+@pytest.mark.long
 def test_the_upgrade_in_four_steps_keeps_partition_order_until_sharing_begins(
     pair: Pair, policy: Callable[..., None]
 ) -> None:
@@ -187,6 +188,7 @@ def test_the_upgrade_in_four_steps_keeps_partition_order_until_sharing_begins(
     pair.work()
 
 
+@pytest.mark.long
 def test_redis_is_emptied_while_sharing_is_forbidden_and_nothing_is_shared(
     pair: Pair, policy: Callable[..., None], redis_url: str
 ) -> None:

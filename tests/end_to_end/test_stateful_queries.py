@@ -49,6 +49,7 @@ def test_counts_are_right_on_one_checkpoint_and_start_again_on_another(
     assert set(counted(stream, one).values()) == {30}, "the first query comes back: 40 is right"
 
 
+@pytest.mark.long
 def test_a_checkpoint_that_reads_alone_ends_once_another_one_has_read(
     kafka: Kafka, stream: Stream, tmp_path: Path
 ) -> None:

@@ -89,6 +89,7 @@ def test_ctrl_c_in_the_moment_in_which_spark_starts_leaves_nothing(environment: 
     assert not list(tmp_path.glob("coop-kafka-demo-*"))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(2 * SECONDS)
 def test_a_killed_job_ends_with_a_good_verdict_and_kept_servers_stay(environment: dict[str, str]) -> None:
     done = subprocess.run(

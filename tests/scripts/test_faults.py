@@ -26,6 +26,7 @@ def test_each_section_is_of_a_fault_or_of_an_alert() -> None:
     assert [name for name, text in SECTIONS.items() if name.lower() not in names and "\n`CoopKafka" not in text] == []
 
 
+@pytest.mark.long
 @pytest.mark.server
 def test_a_dead_driver_shows(kafka: Kafka, tmp_path: Path) -> None:
     (dead,) = (fault for fault in FAULTS if fault.name == "dead driver")

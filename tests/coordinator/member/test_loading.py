@@ -22,6 +22,7 @@ from own_valkey import OwnValkey
 from streams import eventually, keyed
 from topics import Kafka
 
+pytestmark = pytest.mark.long
 SLOWLY = ("--key-load-delay", "50000", "--loading-process-events-interval-bytes", "1024")
 FILLERS = {f"filler-{n}": os.urandom(1024) for n in range(200)}
 """Of 1 KB that cannot be compressed. So much is loaded between two answers, and takes 50 ms: ten seconds in all."""
@@ -43,7 +44,6 @@ def begun(members: Group, tp: TopicPartition) -> tuple[Service, StreamOffset]:
     return service, batch(service, StreamOffset(members.name))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("server", [SLOWLY], indirect=True, ids=["LOADING"])
 def test_a_restarted_server_loads_its_data__the_member_goes_on_once_it_is_there(
     kafka: Kafka, server: OwnValkey, tp: TopicPartition, group: str, caplog: pytest.LogCaptureFixture

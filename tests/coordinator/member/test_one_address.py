@@ -17,6 +17,7 @@ from own_valkey import OwnValkey
 from streams import eventually, keyed
 from topics import Kafka
 
+pytestmark = pytest.mark.long
 SECONDS = 5
 """A failover holds up a member for less."""
 

@@ -72,6 +72,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         yield servers
 
 
+@pytest.mark.long
 @pytest.mark.server
 def test_a_group_lives_on_the_master(two: Watched) -> None:
     Life(two.url).live()
@@ -92,6 +93,7 @@ def test_without_sentinels_redis_is_unavailable(tmp_path: Path) -> None:
         list_groups(client)
 
 
+@pytest.mark.long
 @pytest.mark.server
 def test_a_client_follows_the_master(two: Watched) -> None:
     """For a moment, no server is the master: then Redis is away."""

@@ -210,7 +210,13 @@ def test_by_the_clock_alone_healthy_keys_keep_their_rate(
 
 
 @pytest.mark.parametrize(
-    ("slow_ms", "per_second"), [(30_000.0, 500), (30_000.0, 2_000), (10_000.0, 2_000), (5_000.0, 4_000)]
+    ("slow_ms", "per_second"),
+    [
+        pytest.param(30_000.0, 500, marks=pytest.mark.long),
+        (30_000.0, 2_000),
+        pytest.param(10_000.0, 2_000, marks=pytest.mark.long),
+        (5_000.0, 4_000),
+    ],
 )
 def test_by_the_clock_alone_a_rare_and_very_slow_key_is_isolated(slow_ms: float, per_second: int) -> None:
     """Most batches have none of its records, so a batch without one proves nothing. After ten minutes it is alone.
