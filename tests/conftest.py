@@ -37,6 +37,7 @@ from coordinator.values.subscription import TopicPartition
 from documented import Kitchen, Place
 from group_services import SHORT_MS, Group
 from guarded_broker import GuardedBroker, guarded_broker
+from kept_clients import KeptClients
 from own_valkey import OwnValkey
 from secure_listener import SecureListener
 from sites import chromium
@@ -52,7 +53,7 @@ LONGEST = ("test_drivers", "test_demo", "test_simulation", "test_specs", "test_d
 SPARK_PROCESSES = 2
 """So many pytest processes start Spark: it waits only 10 s for its Python to start, also on a busy machine."""
 
-STARTS_SPARK = {"spark", "fleet", "fleets"}
+STARTS_SPARK = {"spark", "fleet"}
 """Fixtures whose tests start a Spark session, or drivers."""
 
 SERVERS = {
@@ -121,9 +122,10 @@ def kafka_server(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="session")
-def kafka(kafka_server: servers.Server) -> Kafka:
+def kafka(kafka_server: servers.Server) -> Iterator[Kafka]:
     """The broker, with helpers that create topics and write records."""
-    return Kafka(kafka_server.address)
+    with closing(KeptClients(kafka_server.address)) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
@@ -347,6 +349,7 @@ def short_sessions(members: Group) -> None:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask brokers that are not there for less than a second."""
     monkeypatch.setattr(connection, "FIRST_CONTACT_MS", 300)
+    monkeypatch.setattr(connection, "IN_TIME", {**connection.IN_TIME, "bootstrap_timeout_ms": 300})
     monkeypatch.setattr(writable, "RETRY_INTERVAL_MS", 10)
 
 

@@ -50,33 +50,33 @@ class Kafka:
 
     def _create(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
         wanted = NewTopic(topic, num_partitions=partitions, replication_factor=-1, topic_configs=dict(config))
-        with closing(self._admin()) as admin:
+        with self._admin() as admin:
             admin.create_topics([wanted])
             admin.wait_for_topics([topic])
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic with all its records, if it exists; returns once the broker does not list it any more."""
-        with closing(self._admin()) as admin:
+        with self._admin() as admin:
             if topic in admin.list_topics():
                 admin.delete_topics([topic])
             _until(lambda: topic not in admin.list_topics(), f"the end of {topic}")
 
     def add_partitions(self, topic: str, total: int) -> None:
         """Let a topic grow to `total` partitions; returns once the broker describes all of them."""
-        with closing(self._admin()) as admin:
+        with self._admin() as admin:
             admin.create_partitions({topic: NewPartitions(total)})
             _until(lambda: len(admin.describe_topics([topic])[0]["partitions"]) == total, f"{total} of {topic}")
 
     def configure(self, topic: str, config: Mapping[str, str]) -> None:
         """Set configurations of a topic; returns once the broker describes them."""
-        with closing(self._admin()) as admin:
+        with self._admin() as admin:
             admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=dict(config))])
             asked = ConfigResource(ConfigResourceType.TOPIC, topic)
             _until(lambda: config.items() <= _values(admin.describe_configs([asked])["topic"][topic]), f"{config}")
 
     def produce(self, topic: str, records: Iterable[Record], *, compression: str | None = None) -> None:
         """Write records in this order, each acknowledged when this returns."""
-        with closing(self._producer(compression_type=compression)) as producer:
+        with self._plain_producer(compression) as producer:
             _send(producer, topic, records)
 
     def produce_committed(self, topic: str, records: Iterable[Record], *, compression: str | None = None) -> None:
@@ -122,15 +122,22 @@ class Kafka:
 
         A reader with read_committed stops before an open transaction.
         """
-        with closing(self._admin()) as admin:
+        with self._admin() as admin:
             numbers = admin.describe_topics([topic])[0]["partitions"]
             latest = {TopicPartition(topic, each["partition_index"]): OffsetSpec.LATEST for each in numbers}
             ends = partial(admin.list_partition_offsets, latest)
             committed, all_of_it = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
             _until(lambda: ends(committed) == ends(all_of_it), f"the markers in {topic}")
 
-    def _admin(self) -> KafkaAdminClient:
-        return KafkaAdminClient(bootstrap_servers=self.bootstrap)
+    @contextmanager
+    def _admin(self) -> Iterator[KafkaAdminClient]:
+        with closing(KafkaAdminClient(bootstrap_servers=self.bootstrap)) as admin:
+            yield admin
+
+    @contextmanager
+    def _plain_producer(self, compression: str | None) -> Iterator[KafkaProducer]:
+        with closing(self._producer(compression_type=compression)) as producer:
+            yield producer
 
     def _producer(self, **settings: object) -> KafkaProducer:
         # a flush ends the lingering: the records between two flushes are few batches, also on a busy machine

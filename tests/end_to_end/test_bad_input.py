@@ -95,7 +95,10 @@ def test_a_redis_whose_password_the_url_lacks_is_named_with_the_remedy(stream: S
 
 def test_a_broker_that_is_not_there_is_named(stream: Stream) -> None:
     (port,) = servers.free_ports(1)
-    message = failure(stream, **{"kafka.bootstrap.servers": f"127.0.0.1:{port}", "fetchOffset.numRetries": "1"})
+    message = failure(
+        stream,
+        **{"kafka.bootstrap.servers": f"127.0.0.1:{port}", "fetchOffset.numRetries": "0", "kafkaMaxOutage": "1s"},
+    )
     assert "KAFKA_UNAVAILABLE" in message
     assert f"127.0.0.1:{port}" in message
 
@@ -120,7 +123,7 @@ def test_an_empty_topic_is_no_error(stream: Stream) -> None:
     assert stream.sink.received == []
 
 
-@pytest.mark.parametrize("name", ["orders of today", "{braces}", "\"quotes\" 'too'", "Größe", "a:b*c?[d]"])
+@pytest.mark.parametrize("name", ["Größe \"of\" 'today'", "a:{b}*c?[d]"])
 def test_any_group_name_that_people_write_works(kafka: Kafka, stream: Stream, group: str, name: str) -> None:
     kafka.produce(stream.options["subscribe"], keyed(5))
     stream.options["group"] = f"{name} {group}"

@@ -2,7 +2,7 @@
 
 import signal
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,21 +16,14 @@ from verdict import require
 SPARE_S = 30  # an assignment, an acquisition and a plan, on a machine that is busy otherwise
 SOON_S = 60  # a JVM ends, on a machine that is busy otherwise
 PACE = "1 second"  # drivers that work leave the cores to one that starts
-Fleets = Callable[[int], Fleet]
 
 
 @pytest.fixture
-def fleets(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleets]:
-    """Drivers-to-be, on a topic of so many partitions."""
-    made = list[Fleet]()
-
-    def fleet(partitions: int) -> Fleet:
-        made.append(Fleet(kafka, redis_url, f"fleet-{uuid.uuid4().hex[:8]}", tmp_path, partitions, pace=PACE))
-        return made[-1]
-
-    yield fleet
-    for each in made:
-        each.end()
+def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    """Drivers-to-be, on a topic of one partition."""
+    made = Fleet(kafka, redis_url, f"fleet-{uuid.uuid4().hex[:8]}", tmp_path, 1, pace=PACE)
+    yield made
+    made.end()
 
 
 def kill(fleet: Fleet, driver: Driver) -> None:
@@ -82,12 +75,10 @@ def freeze_in_a_batch(fleet: Fleet, driver: Driver) -> None:
     assert not held.epochs & fleet.held(driver).epochs
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_three_drivers_on_one_partition_survive_kills_and_freezes_and_keep_every_key_in_order(
-    fleets: Fleets,
+    fleet: Fleet,
 ) -> None:
-    fleet = fleets(1)
     with fleet.producing():
         killed, stopped, stays = (fleet.join(name) for name in ("killed", "stopped", "stays"))
         fleet.until(lambda: fleet.shared(killed, stopped, stays), "three drivers share one partition")
@@ -107,19 +98,3 @@ def test_three_drivers_on_one_partition_survive_kills_and_freezes_and_keep_every
     require(fleet.outcome().good, fleet.outcome())
     end_by(signal.SIGINT, fleet, added)
     end_by(signal.SIGTERM, fleet, stays)
-
-
-@pytest.mark.timeout(600)
-def test_three_drivers_share_two_partitions_and_one_does_the_work_of_two_that_end(fleets: Fleets) -> None:
-    fleet = fleets(2)
-    with fleet.producing():
-        killed, stopped, stays = (fleet.join(name) for name in ("killed", "stopped", "stays"))
-        fleet.until(lambda: fleet.shared(killed, stopped, stays), "three drivers share two partitions")
-        points.arm(killed.folder, points.BEFORE_PARTITIONS)
-        fleet.until(killed.stands, points.BEFORE_PARTITIONS)
-        kill(fleet, killed)
-    stop(fleet, stopped)
-    with fleet.producing():
-        fleet.until(lambda: fleet.shared(stays), "one driver owns both partitions")
-    fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
-    require(fleet.outcome().good, fleet.outcome())

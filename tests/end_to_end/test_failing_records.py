@@ -2,14 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from kafka import KafkaConsumer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -17,6 +15,7 @@ from spark_coop_source import OnError, map_keys
 from spark_coop_source.function.rows import KeyRecords
 from streams import Stream
 from topics import Kafka, Record
+from written_records import consumed
 
 SCHEMA = "key binary, value binary, offset long, partition int"
 KEYS, COUNT = 60, 600
@@ -149,9 +148,7 @@ def test_a_query_that_shall_fail_names_the_record_and_the_attempts(
 
 def dead_letters(kafka: Kafka, topic: str) -> list[tuple[bytes | None, dict[str, bytes]]]:
     """Key and headers of each record."""
-    settings = {"bootstrap_servers": kafka.bootstrap, "auto_offset_reset": "earliest", "consumer_timeout_ms": 10_000}
-    with closing(KafkaConsumer(topic, **settings)) as consumer:
-        return [(record.key, dict(record.headers)) for record in consumer]
+    return [(record.key, dict(record.headers)) for record in consumed(kafka.bootstrap, topic)]
 
 
 @pytest.mark.parametrize("streaming", [True, False])

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from coordinator.tools.cli import kafka_arguments
 from json_documents import check_output
 from spark_coop_source import command_line
 
@@ -14,6 +15,7 @@ class Run:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         monkeypatch.delenv("COOP_REDIS", raising=False)
         monkeypatch.delenv("COOP_KAFKA", raising=False)
+        monkeypatch.setattr(kafka_arguments, "RETRY_INTERVAL_MS", 50)
         self._monkeypatch, self._capsys = monkeypatch, capsys
 
     def __call__(self, *arguments: str) -> tuple[object, str, str]:

@@ -161,6 +161,14 @@ class Group:
     def lose_everything(self) -> None:
         """Delete all keys of the group."""
         self.redis.delete(*self.keys)
+        self.clock.at_wait = self.end_recovery
+
+    def end_recovery(self) -> None:
+        """Let a recovery end now, as if a session had passed; if none goes on, the next wait tries again."""
+        if self.redis.hexists(GroupKeys(self.name).meta, "recovering_until"):
+            self.redis.hset(GroupKeys(self.name).meta, "recovering_until", self.store.positions.now_ms() - 1)
+        else:
+            self.clock.at_wait = self.end_recovery
 
     def copied(self) -> dict[str, bytes]:
         """All keys of the group as they are now, for `restore`."""
@@ -177,6 +185,7 @@ class Group:
     def restart_redis(self) -> None:
         """Write another run id to the group, as if the server had been restarted."""
         self.redis.hset(GroupKeys(self.name).meta, "run_id", "0")
+        self.clock.at_wait = self.end_recovery
 
 
 def _joined(settings: GroupSettings) -> tuple[str, ...]:

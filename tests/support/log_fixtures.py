@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from functools import cache
 from itertools import count
 
 import pytest
@@ -94,8 +95,9 @@ def inside(record: ConsumerRecord, slices: Iterable[Slice]) -> bool:
     return any(s.offsets.start <= record.offset < s.offsets.until and key_hash in s.hashes for s in slices)
 
 
+@cache
 def odd_log(kafka: Kafka, compression: str | None = None) -> str:
-    """A topic whose partition has one of everything: keys, values, headers, transactions, a large record.
+    """A topic whose partition has one of everything: keys, values, headers, transactions, a large record. Read only.
 
     Every codec is there; all else is compressed with `compression`
     (values are long, for a producer sends what does not become smaller as it is).
@@ -127,8 +129,9 @@ def produce_large(kafka: Kafka, topic: str, key: bytes, size: int) -> None:
         producer.send(topic, key=key, value=b"x" * size).get(timeout=PATIENCE_S)
 
 
+@cache
 def compacted_log(kafka: Kafka) -> str:
-    """A topic of five keys that Kafka's cleaner has been over: most of its offsets hold no record any more."""
+    """A topic of five keys that Kafka's cleaner has been over: most offsets hold no record. Read only."""
     topic = kafka.create_topic("compacted", config=COMPACTED)
     written = count()
 
@@ -140,6 +143,7 @@ def compacted_log(kafka: Kafka) -> str:
     return topic
 
 
+@cache
 def emptied_marker_log(kafka: Kafka) -> str:
     """A topic in which the cleaner has left the batch of an aborted transaction's marker without the marker.
 

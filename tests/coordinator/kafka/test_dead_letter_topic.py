@@ -12,6 +12,7 @@ from coordinator.errors import (
     KafkaUnavailableError,
     UnknownTopicError,
 )
+from coordinator.kafka import writable
 from coordinator.kafka.dead_letter_topic import check_dead_letter_topic
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Assigned, Pattern, Subscription, TopicPartition, Topics
@@ -36,6 +37,7 @@ def test_a_topic_that_exists_is_accepted_and_nothing_is_written(kafka: Kafka) ->
     assert consumed(kafka.bootstrap, topic) == []
 
 
+@pytest.mark.usefixtures("hasty")
 def test_a_topic_that_does_not_exist_is_named_and_not_created(kafka: Kafka) -> None:
     settings = {"bootstrap_servers": kafka.bootstrap, "allow_auto_create_topics": True}
     error = refusal(settings, "orders-daed", UnknownTopicError)
@@ -43,8 +45,15 @@ def test_a_topic_that_does_not_exist_is_named_and_not_created(kafka: Kafka) -> N
     assert error.remedy == "create topic 'orders-daed', or correct its name"
 
 
+@pytest.mark.usefixtures("hasty")
 def test_a_name_that_no_topic_can_have_is_named(kafka: Kafka) -> None:
     assert "'dead letters!'" in refusal({"bootstrap_servers": kafka.bootstrap}, "dead letters!", UnknownTopicError).what
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown topic is asked for again at once."""
+    monkeypatch.setattr(writable, "RETRY_INTERVAL_MS", 10)
 
 
 @pytest.mark.usefixtures("impatient")

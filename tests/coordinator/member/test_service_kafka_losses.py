@@ -52,6 +52,7 @@ def test_the_replay_of_a_batch_onto_a_recreated_topic_reads_nothing_on_request(
     assert records(batch(replay.service, replay.end)) == read(tp, 0, 8)
 
 
+@pytest.mark.usefixtures("short_sessions")
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_a_topic_created_again_with_more_partitions_is_a_data_loss_too(
     members: Group, tp: TopicPartition, partitions: int

@@ -1,5 +1,6 @@
 """The group's name belongs to a group of Kafka without offsets of ours: a share or streams group. So no mirror."""
 
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -15,18 +16,28 @@ from group_services import Group, subscribed
 from kafka_logs import kafka_log
 from share_groups import share
 from streams import keyed
+from topics import Kafka
+
+
+@pytest.fixture(scope="module")
+def read_by_shares(kafka: Kafka) -> TopicPartition:
+    """A partition of which a share group has read the first five records."""
+    tp = TopicPartition(kafka.create_topic("shared"), 0)
+    kafka.produce(tp.topic, keyed(5))
+    share(kafka, f"of-{tp.topic}", tp.topic, dict.fromkeys(range(5), AcknowledgeType.ACCEPT), 5)
+    kafka.produce(tp.topic, keyed(3))
+    return tp
 
 
 @pytest.fixture
-def shared(members: Group, tp: TopicPartition) -> Group:
-    """A group whose name is that of a share group, which has read the five records."""
-    share(members.kafka, members.name, tp.topic, dict.fromkeys(range(5), AcknowledgeType.ACCEPT), 5)
-    members.kafka.produce(tp.topic, keyed(3))
-    return members
+def shared(kafka: Kafka, redis_url: str, read_by_shares: TopicPartition) -> Iterator[Group]:
+    """A group whose name is that of the share group; no test may make it a group of ours."""
+    with closing(Group(kafka, redis_url, f"of-{read_by_shares.topic}")) as made:
+        yield made
 
 
-def test_a_start_is_refused_by_name(shared: Group, tp: TopicPartition) -> None:
-    service = shared.service(subscribed(tp), Latest())
+def test_a_start_is_refused_by_name(shared: Group, read_by_shares: TopicPartition) -> None:
+    service = shared.service(subscribed(read_by_shares), Latest())
     with pytest.raises(GroupTypeError, match=f"'{shared.name}' is a share group"):
         service.first_positions()
     assert not shared.keys, "nothing was written"
@@ -60,9 +71,9 @@ def test_a_share_group_is_no_consumer_group_to_import(shared: Group, run: Run) -
     assert (code, "GROUP_TYPE" in err) == (1, True), err
 
 
-def test_an_offset_cannot_be_committed_there(shared: Group, tp: TopicPartition) -> None:
+def test_an_offset_cannot_be_committed_there(shared: Group, read_by_shares: TopicPartition) -> None:
     with pytest.raises(GroupTypeError, match=f"'{shared.name}' is no group of consumers"):
-        shared.log().commit_group_offsets(shared.name, {tp: (5, "")})
+        shared.log().commit_group_offsets(shared.name, {read_by_shares: (5, "")})
 
 
 @pytest.mark.parametrize("settings", [{}, {"api_version": (2, 7)}])

@@ -33,7 +33,7 @@ from spark_coop_source.task.readings import Readings
 from topics import Kafka, Record
 
 ROOM = 64 * 1024 * 1024
-MANY = 30_000
+MANY = 10_000
 
 Rows = list[dict[str, object]]
 
@@ -114,8 +114,8 @@ def test_lanes_that_begin_at_different_offsets_share_where_they_meet(kafka: Kafk
     quarter = cuts(4)
     parts = [
         [lane(many, quarter[0], 0, MANY)],
-        [lane(many, quarter[1], 12_345, MANY), lane(many, quarter[3], 100, 20_000)],
-        [lane(many, quarter[2], 25_000, 29_999)],
+        [lane(many, quarter[1], 4_321, MANY), lane(many, quarter[3], 100, 7_000)],
+        [lane(many, quarter[2], 8_000, MANY - 1)],
     ]
     alone = [task(kafka, slices) for slices in parts]
     assert read_at_once(together(alone)) == [rows(each) for each in alone]
@@ -181,7 +181,7 @@ def test_a_damaged_block_of_the_cache_is_fetched_again(
     [
         pytest.param(1_000, False, id="no room for a block"),
         pytest.param(1, False, id="a cache of a byte"),
-        pytest.param(3_500_000, False, id="room for a few blocks"),
+        pytest.param(1_200_000, False, id="room for a few blocks"),
         pytest.param(ROOM, True, id="records one by one"),
     ],
 )
@@ -199,7 +199,7 @@ def test_where_blocks_cannot_be_shared_each_fetches_for_itself(
 def test_two_applications_with_room_for_a_few_blocks_read_the_same_as_alone(kafka: Kafka, many: str) -> None:
     alone = lanes(kafka, many, 3, MANY)
     expected = [rows(each) for each in alone]
-    assert read_at_once([*together(alone, 3_500_000), *together(alone, 3_500_000)]) == expected * 2
+    assert read_at_once([*together(alone, 1_200_000), *together(alone, 1_200_000)]) == expected * 2
 
 
 def test_a_worker_keeps_its_consumer_from_one_micro_batch_to_the_next(kafka: Kafka, many: str) -> None:

@@ -33,7 +33,7 @@ def silent() -> Iterator[str]:
         yield f"redis://127.0.0.1:{server.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("verb", [("describe", "g"), ("top", "g"), ("list",), ("events", "g"), ("backup", "g")])
+@pytest.mark.parametrize("verb", [("describe", "g"), ("backup", "g")])
 def test_a_command_that_waits_shows_a_bar_and_then_only_its_result(silent: str, verb: tuple[str, ...]) -> None:
     with on_a_terminal(code=SHOWN_AFTER.format(seconds=0.5, arguments=[*verb, "--redis", silent])) as terminal:
         printed = terminal.rest()

@@ -1,14 +1,15 @@
 """`coop-kafka export`: plain consumers begin at a group's stable offsets."""
 
 import json
-from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 import kafka_groups
 from command_runs import Run
-from streams import Stream, eventually, keyed, state
+from coordinator.values.subscription import Topics
+from group_services import Group
+from group_services import run as read_all
+from streams import keyed
 from topics import Kafka
 
 
@@ -18,14 +19,11 @@ def place(kafka: Kafka, redis_url: str) -> tuple[str, ...]:
 
 
 def test_plain_consumers_begin_at_the_stable_offsets(
-    run: Run, kafka: Kafka, redis_url: str, place: tuple[str, ...], spark: SparkSession, group: str, tmp_path: Path
+    run: Run, kafka: Kafka, place: tuple[str, ...], members: Group, group: str
 ) -> None:
     topic, plain = kafka.create_topic("back"), f"{group}-plain"
     kafka.produce(topic, keyed(20))
-    options = {"kafka.bootstrap.servers": kafka.bootstrap, "redisUrl": redis_url, "group": group, "subscribe": topic}
-    stream = Stream(spark, options | {"startingOffsets": "earliest"}, tmp_path / "checkpoint")
-    stream.run()
-    eventually(lambda: state(stream).leases_ms == {}, "the query has left, for whose reader Spark does not wait")
+    read_all(members, Topics((topic,)))
     code, out, _ = run("export", group, "--to", plain, *place)
     assert (code, "Nothing was changed" in out) == (0, True)
     code, out, err = run("export", group, "--to", plain, *place, "--execute", "--json")

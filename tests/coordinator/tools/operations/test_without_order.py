@@ -15,7 +15,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.tools.operations.copies import GroupCopy
 from coordinator.values.subscription import TopicPartition
-from group_services import LONG_MS, SHORT_MS, Group, batches, read, records, slices_read, subscribed
+from group_services import LONG_MS, Group, batches, read, records, slices_read, subscribed
 from resets import reset
 
 TWO = Limits(max_offsets=2)
@@ -149,7 +149,8 @@ def test_a_copy_has_no_slices_and_keeps_the_ordering(
     assert not [name for name in copy.keys if name.startswith("handed")]
     code, _, err = run("restore", members.name, str(tmp_path / "copy.json"), "--redis", members.redis_url, "--execute")
     assert (code, err, handed(members, tp)) == (0, "", [])
-    again = member(members, tp, SHORT_MS)  # a recovery waits for it
+    members.clock.at_wait = members.end_recovery
+    again = member(members, tp)
     assert slices_read(again, end) == ()
     assert records(*batches(again, end)) == read(tp, 2, 5)
     assert members.state.stable == {tp: 5}
@@ -158,7 +159,7 @@ def test_a_copy_has_no_slices_and_keeps_the_ordering(
 def test_slices_of_before_a_loss_of_state_are_void(members: Group, tp: TopicPartition) -> None:
     end = killed_in_a_batch(members, tp)
     members.restart_redis()
-    again = member(members, tp, SHORT_MS)  # a recovery waits for it
+    again = member(members, tp)
     assert slices_read(again, end) == ()
     assert records(*batches(again, end)) == read(tp, 2, 5)
     assert members.state.stable == {tp: 5}

@@ -23,7 +23,7 @@ from watched_groups import live
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def served(redis_url: str) -> Iterator[Site]:
     with site(redis_url) as running:
         yield running

@@ -9,7 +9,8 @@ import pytest
 from coordinator.errors import UnknownGroupError
 from coordinator.redis.client import RedisClient
 from coordinator.tools.operations.log_ends import EndsOfKafka
-from coordinator.tools.page.looks import FRESH_S, POINTS, Looks
+from coordinator.tools.page import looks as looks_of_page
+from coordinator.tools.page.looks import FRESH_S, Looks
 from coordinator.values.subscription import TopicPartition
 from kafka_logs import kafka_log
 from streams import keyed
@@ -43,13 +44,16 @@ def test_a_look_serves_all_questions_of_a_second(client: RedisClient, redis_url:
     assert [lag for _, lag in looks.lags(group)] == [0, 0]
 
 
-def test_only_the_last_points_of_the_lag_are_kept(client: RedisClient, redis_url: str, group: str) -> None:
+def test_only_the_last_points_of_the_lag_are_kept(
+    client: RedisClient, redis_url: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looks_of_page, "POINTS", 20)
     live(redis_url, group, "orders")
     looks = Looks(client, clock=(clock := Clock()))
-    for _ in range(POINTS + 5):
+    for _ in range(25):
         looks.of(group)
         clock.now += FRESH_S
-    assert len(looks.lags(group)) == POINTS
+    assert len(looks.lags(group)) == 20
 
 
 def test_the_log_ends_are_those_of_kafka(client: RedisClient, redis_url: str, group: str, kafka: Kafka) -> None:
