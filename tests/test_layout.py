@@ -6,7 +6,7 @@ from pathlib import Path
 from broker_jars import ROOT
 
 TESTS = ROOT / "tests"
-OF_NO_FOLDER = {"end_to_end", "hostile", "support"}
+OF_NO_FOLDER = {"end_to_end", "hostile", "rules", "support"}
 """Top folders without a counterpart in the code; README.md describes them."""
 
 OF_ALL_CODE = {"test_layout.py", "test_names.py"}

@@ -1,9 +1,11 @@
 """docs/protocol.md holds the rules that the code cites, and its tables name what the code has."""
 
+import ast
 import dataclasses
 import re
 import subprocess
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,26 @@ def test_every_rule_has_one_anchor_of_its_name() -> None:
 def test_every_cited_rule_is_on_the_page() -> None:
     cited = ((where, name) for where, line in lines() for name in CITED.findall(line))
     assert [f"{where}: {name}" for where, name in cited if name not in RULES] == []
+
+
+def test_the_tests_of_the_rules_have_their_names_and_their_words() -> None:
+    """A test's name begins with its rule. The first test of a rule in a file begins with the rule's first sentence."""
+    words = plain(TEXT)
+    for path in sorted((ROOT / "tests" / "rules").glob("test_*.py")):
+        tests = (
+            n for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef) and n.name[:5] == "test_"
+        )
+        by_rule = {name: list(of) for name, of in groupby(tests, lambda n: n.name[5:].split("__")[0].replace("_", "-"))}
+        assert by_rule.keys() <= {*RULES}, path.name
+        for rule, (first, *_) in by_rule.items():
+            sentence = plain(ast.get_docstring(first) or "").partition(f"Rule: {rule}. ")[2].split(". ")[0]
+            assert sentence, f"{path.name}: {first.name}"
+            assert f"rule: {rule}. {sentence.rstrip('.')}" in words, f"{path.name}: {first.name}"
+
+
+def plain(text: str) -> str:
+    """The words of a text without its links and marks."""
+    return " ".join(re.sub(r"\[([^]]+)\]\([^)]*\)|[`*]", r"\1", text).split())
 
 
 def test_every_rule_is_cited() -> None:

@@ -27,7 +27,7 @@ FAULTS = (
         "nothing-lost",
         "a script moves the position over a gap",
         Holds(f"{_PROGRESS_LUA}:joined", "less(position, r[1])"),
-        f"{_REDIS}commits.py::test_individual_commits_deleted_between_plan_and_commit_are_read_again",
+        "tests/rules/test_individual_commits.py::test_commit_what_was_read__what_was_deleted_between_plan_and_commit_is_read_again",
     ),
     Fault(
         "key-order",
@@ -58,13 +58,13 @@ FAULTS = (
         "key-hash",
         "records without a key are all in one lane",
         Fails("spark_coop_source/select/hashing.py:hash_records", "if len(nulls)"),
-        f"{_SELECT}hashing.py::test_every_record_hashes_as_key_hash_defines_it",
+        "tests/rules/test_ranges.py::test_key_hash__every_record_hashes_as_defined",
     ),
     Fault(
         "even-cuts",
         "the hash space is cut without its last hash",
         Put("coordinator/values/key_hash.py:cut_bound", "HASH_MAX + 1", "HASH_MAX"),
-        "tests/coordinator/values/test_key_hash.py::test_cuts_tile_the_hash_space_evenly",
+        "tests/rules/test_ranges.py::test_even_cuts__they_tile_the_hash_space",
     ),
     Fault(
         "exact-tiling",
@@ -76,7 +76,7 @@ FAULTS = (
         "cut-at-ownership",
         "neighbours become one segment though their owners differ",
         Put(f"{_PROGRESS_LUA}:write_progress", "coalesce(segments, boundaries)", "coalesce(segments, NOTHING)"),
-        f"{_REDIS}store.py::test_neighbours_of_two_owners_stay_two_segments_though_their_positions_are_equal",
+        "tests/rules/test_ranges.py::test_cut_at_ownership__equal_neighbours_of_two_owners_stay_two_segments",
     ),
     Fault(
         "cut-by-hash",
@@ -156,7 +156,7 @@ FAULTS = (
         "batch-clock",
         "each heartbeat starts the clock of a batch anew",
         Put(f"{_LUA}heartbeat.lua", "'NX',", ""),
-        f"{_REDIS}membership.py::test_a_batch_longer_than_the_longest_makes_ranges_takeable_though_the_heart_beats",
+        "tests/rules/test_leases.py::test_batch_clock__a_batch_beyond_the_longest_makes_ranges_takeable_though_the_heart_beats",
     ),
     Fault(
         "omit-what-was-skipped",
@@ -168,13 +168,13 @@ FAULTS = (
         "commit-what-was-read",
         "records between the slices of a lane are committed with them",
         Put("coordinator/progress/ownership.py:_done", "lane.offsets[0].until", "lane.until"),
-        f"{_REDIS}commits.py::test_individual_commits_deleted_between_plan_and_commit_are_read_again",
+        "tests/rules/test_individual_commits.py::test_commit_what_was_read__what_was_deleted_between_plan_and_commit_is_read_again",
     ),
     Fault(
         "cumulative-commit",
         "a late commit moves a position back",
         Holds(f"{_PROGRESS_LUA}:raised", "less(s.position, fact.position)"),
-        f"{_REDIS}store.py::test_an_older_commit_never_moves_a_position_back",
+        "tests/rules/test_batches.py::test_cumulative_commit__an_older_one_moves_no_position_back",
     ),
     Fault(
         "unread-batch",

@@ -18,7 +18,7 @@ FAULTS = (
         "ics-may-vanish",
         "damaged individual commits stop the group",
         Put(f"{_SHARED}progress.lua:ics_at", "parsed_offsets(r.value)", "offsets_of(r.value)"),
-        f"{_REDIS}commits.py::test_damaged_individual_commits_are_deleted_and_the_commit_goes_on",
+        "tests/rules/test_individual_commits.py::test_ics_may_vanish__damaged_ones_are_deleted_and_the_commit_goes_on",
     ),
     Fault(
         "commit-within-read",
@@ -106,13 +106,13 @@ FAULTS = (
         "numbers-as-text",
         "offsets are compared as numbers: wrong beyond 2^53",
         Begins(f"{_PRELUDE}:less", "return tonumber(a) < tonumber(b)"),
-        f"{_REDIS}store.py::test_positions_too_large_for_a_double_are_compared_exactly",
+        "tests/rules/test_ranges.py::test_numbers_as_text__positions_too_large_for_a_double_are_compared_exactly",
     ),
     Fault(
         "numbered-calls",
         "a call that arrives after the member's next one counts",
         Fails(f"{_PRELUDE}:fenced", "less(call.number, m[2])"),
-        f"{_REDIS}membership.py::test_a_call_that_arrives_after_the_members_next_one_changes_nothing",
+        "tests/rules/test_leases.py::test_numbered_calls__a_call_that_arrives_after_the_next_one_changes_nothing",
     ),
     Fault(
         "owner-reads-own-segments",

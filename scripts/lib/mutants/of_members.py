@@ -19,7 +19,7 @@ FAULTS = (
             "epoch == piece.left.a",
             "epoch == piece.left.a and not takeable(K.leases, K.batches, member)",
         ),
-        f"{_REDIS}store.py::test_live_to_takeable_keeps_the_owner_until_another_member_acquires",
+        "tests/rules/test_leases.py::test_lease_end__the_owner_stays_until_another_member_acquires",
     ),
     Fault(
         "lease-end",
@@ -37,7 +37,7 @@ FAULTS = (
         "fence-by-lane-epoch",
         "a commit asks for no lane epoch",
         Holds(f"{_LUA}commit.lua:owned_facts", "epoch == piece.left.a"),
-        f"{_REDIS}store.py::test_a_refused_lane_epoch_does_not_block_the_commit_of_owned_lanes",
+        "tests/rules/test_leases.py::test_verdict_per_hash__a_refused_lane_does_not_block_the_commit_of_the_others",
     ),
     Fault(
         "fence-by-lane-epoch",
@@ -49,13 +49,13 @@ FAULTS = (
         "verdict-per-hash",
         "one refused part of a lane refuses the rest of it",
         Put(f"{_LUA}authorize.lua", "table.concat(held)", "''"),
-        f"{_REDIS}store.py::test_authorisation_names_the_parts_still_owned",
+        "tests/rules/test_leases.py::test_verdict_per_hash__an_authorisation_names_the_parts_that_are_still_owned",
     ),
     Fault(
         "no-epoch-twice",
         "an acquisition takes the last lane epoch again",
         Put(f"{_LUA}acquire.lua:new_owner", "'epochs') + 1", "'epochs')"),
-        f"{_REDIS}store.py::test_released_to_owned_takes_an_epoch_never_used_before",
+        "tests/rules/test_leases.py::test_no_epoch_twice__after_a_release_the_epoch_is_new",
     ),
     Fault(
         "no-epoch-twice",
@@ -67,19 +67,19 @@ FAULTS = (
         "one-life",
         "another life of a member is not fenced",
         Without(f"{_PRELUDE}:fenced", "'FENCED'"),
-        f"{_REDIS}membership.py::test_a_new_life_fences_the_old_one_in_every_verb",
+        "tests/rules/test_leases.py::test_one_life__a_new_life_fences_the_old_one_in_every_verb",
     ),
     Fault(
         "one-life",
         "an earlier life that wakes up at another nonce fences its replacement",
         Fails(_JOIN, "not less(latest, A.joined_at)"),
-        f"{_REDIS}membership.py::test_an_earlier_life_that_wakes_up_at_another_nonce_is_fenced",
+        "tests/rules/test_leases.py::test_one_life__an_earlier_life_that_wakes_up_after_a_loss_is_fenced",
     ),
     Fault(
         "one-member-per-application",
         "two queries of one application are members of one group",
         Without(_JOIN, "'BUSY'"),
-        f"{_REDIS}membership.py::test_a_second_member_of_one_application_is_busy_until_the_lease_ends",
+        "tests/rules/test_leases.py::test_one_member_per_application__a_second_one_waits_for_the_end_of_the_lease",
     ),
     Fault(
         "one-filter",
@@ -91,7 +91,7 @@ FAULTS = (
         "first-assignment-wins",
         "the second assignment of an occasion replaces the first",
         Fails(f"{_LUA}assign.lua", "or now_due =="),
-        f"{_REDIS}membership.py::test_the_first_assignment_recorded_wins",
+        "tests/rules/test_leases.py::test_first_assignment_wins__the_second_one_is_told_so",
     ),
     Fault(
         "common-assignor",
@@ -140,7 +140,7 @@ FAULTS = (
         "release-to-a-waiting-owner",
         "ranges are released to members that are gone",
         Holds(f"{_LUA}release.lua", "waiting(wanted.right.member)"),
-        f"{_REDIS}membership.py::test_nothing_is_released_to_a_member_that_is_gone_or_leaving",
+        "tests/rules/test_leases.py::test_release_to_a_waiting_owner__nothing_to_one_that_is_gone_or_leaving",
     ),
     Fault(
         "pinned-or-assigned",

@@ -16,13 +16,13 @@ FAULTS = (
         "first-positions",
         "first positions are set twice",
         Put(_CREATE, ")) and redis.call('EXISTS', segments) == 0", "))"),
-        f"{_REDIS}store.py::test_nothing_to_created_sets_first_positions_once",
+        "tests/rules/test_positions.py::test_first_positions__they_are_set_once",
     ),
     Fault(
         "create-once",
         "a call that places new partitions creates the group",
         Fails(_CREATE, "A.nonce == ''"),
-        f"{_REDIS}store.py::test_a_call_that_only_places_partitions_creates_no_group",
+        "tests/rules/test_positions.py::test_create_once__a_call_that_only_places_partitions_creates_no_group",
     ),
     Fault(
         "checkpoint-on-resume",
@@ -56,13 +56,13 @@ FAULTS = (
         "reset-epoch",
         "an assertion of an older reset epoch is taken",
         Fails(f"{_LUA}claim.lua", "~= A.reset"),
-        f"{_REDIS}store.py::test_facts_of_another_world_are_refused_and_ignored",
+        "tests/rules/test_positions.py::test_reset_epoch__facts_of_before_a_reset_are_refused_and_ignored",
     ),
     Fault(
         "reset-epoch",
         "a fact of a newer reset epoch than Redis has is no loss",
         Fails(f"{_PRELUDE}:before_reset", "less(redis.call"),
-        f"{_REDIS}store.py::test_a_fact_of_a_newer_reset_epoch_than_redis_has_is_a_loss_of_state",
+        "tests/rules/test_positions.py::test_reset_epoch__a_newer_one_than_redis_has_is_a_loss_of_state",
     ),
     Fault(
         "available-now",
@@ -81,13 +81,13 @@ FAULTS = (
         "loss-of-state",
         "a restarted Redis passes for the old one",
         Fails(f"{_PRELUDE}:lost", "run_id()"),
-        f"{_REDIS}recovery.py::test_restarted_to_recovering_voids_epochs_and_takes_assertions_only",
+        "tests/rules/test_losses.py::test_recovering_session__epochs_are_void_and_only_assertions_are_taken",
     ),
     Fault(
         "loss-of-state",
         "a Redis that went back is not noticed",
         Fails(f"{_PRELUDE}:lost", "less(m[3], call.seq)"),
-        f"{_REDIS}recovery.py::test_an_earlier_copy_is_seen_by_its_commit_sequence",
+        "tests/rules/test_losses.py::test_loss_of_state__an_earlier_copy_is_seen_by_its_commit_sequence",
     ),
     Fault(
         "loss-of-state",
@@ -99,7 +99,7 @@ FAULTS = (
         "one-founding",
         "a script ignores the founding that its caller knows",
         Without(f"{_PRELUDE}:lost", "'REPLACED'"),
-        f"{_REDIS}one_founding.py::test_a_member_of_another_founding_is_refused",
+        "tests/rules/test_losses.py::test_one_founding__a_member_of_another_one_is_refused",
     ),
     Fault(
         "recover-by-proof",
@@ -117,13 +117,13 @@ FAULTS = (
         "policies-survive",
         "a loss of state ends the policies of a group",
         Fails(f"{_SHARED}policies.lua:recover_policies", "value == 'false'"),
-        f"{_REDIS}recovery.py::test_after_a_loss_the_strictest_evidence_of_policies_holds",
+        "tests/rules/test_losses.py::test_policies_survive__the_strictest_evidence_holds",
     ),
     Fault(
         "recovering-session",
         "work goes on at once after a loss of state",
         Begins(f"{_LEASES}:recovering", "return nil"),
-        f"{_REDIS}recovery.py::test_restarted_to_recovering_voids_epochs_and_takes_assertions_only",
+        "tests/rules/test_losses.py::test_recovering_session__epochs_are_void_and_only_assertions_are_taken",
     ),
     Fault(
         "redis-outage",
@@ -163,7 +163,7 @@ FAULTS = (
         "leader-epoch-facts",
         "an assertion of an older leader epoch than the stored one is taken",
         Holds(f"{_LUA}claim.lua:is_of_this_log", "has_newer_leader_epoch"),
-        f"{_REDIS}store.py::test_an_assertion_of_an_older_leader_epoch_is_ignored",
+        "tests/rules/test_losses.py::test_leader_epoch_facts__an_assertion_of_an_older_one_is_ignored",
     ),
     Fault(
         "leader-epoch-facts",

@@ -1,18 +1,15 @@
 """Scripts refuse a caller that knows another founding of the group (rule: one-founding)."""
 
-from collections.abc import Callable
-from dataclasses import replace
-
 import pytest
 
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.replies import Caller, Joining
+from coordinator.redis.replies import Caller
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Topic
 from coordinator.values.verdicts import Recovering, Replaced
-from store_world import FIELDS, NO_MEMBER, OTHER, SESSION, TOPICS, TP, World
+from store_world import NO_MEMBER, OTHER, SESSION, TOPICS, TP, World
 
 ON_EACH_SERVER = True
 
@@ -35,22 +32,6 @@ def test_a_claim_of_this_founding_counts_also_after_a_recovery(world: World) -> 
     world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
     claim(world, "aa")
     assert world.positions() == {str(WHOLE): "50"}
-
-
-@pytest.mark.parametrize("verb", ["join", "heartbeat", "create", "recover"])
-def test_a_member_of_another_founding_is_refused(world: World, verb: str) -> None:
-    world.found(p0=5)
-    me = replace(world.join(), founding="bb")
-    positions, members = world.store.positions, world.store.members
-    calls: dict[str, Callable[[], object]] = {
-        "join": lambda: members.join(me, "", Joining(FIELDS)),
-        "heartbeat": lambda: members.heartbeat(me),
-        "create": lambda: positions.create("", TOPICS, {TP: 9}, founding="bb"),
-        "recover": lambda: positions.recover(me, "cc", "restarted", 0, TOPICS, {TP: 9}),
-    }
-    with pytest.raises(Replaced):
-        calls[verb]()
-    assert positions.status().founding == "aa"
 
 
 def test_a_recovery_of_nothing_takes_the_founding_of_its_proofs(world: World) -> None:

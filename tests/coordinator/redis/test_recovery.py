@@ -1,48 +1,23 @@
 """A Redis that lost the group's state, or holds what is not ours. Transition tests are named by the arrow."""
 
-from dataclasses import replace
-from typing import cast
-
 import pytest
 
-from coordinator.assignment.policies import NO_POLICY, Policy
 from coordinator.errors import StateFormatError, StateLostError
 from coordinator.plan.poison import Strike
-from coordinator.progress.ownership import Fact, Owned, completed
+from coordinator.progress.ownership import Owned, completed
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.replies import Caller, Joining
-from coordinator.redis.store import Store, store_of
+from coordinator.redis.replies import Caller
 from coordinator.values import verdicts
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
 from progresses import starting_at
-from store_world import FIELDS, LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
-
-
-def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: World) -> None:
-    world.found(p0=5)
-    me = world.join()
-    world.join("m-2")
-    world.store.positions.acquire(me, WANTED)
-    end = offset(lane("aa.1", 5, 10))
-    world.restart()
-    with pytest.raises(verdicts.Lost):
-        world.store.positions.commit(me, end, completed(end))
-    world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: 3})
-    with pytest.raises(verdicts.Rejoin):
-        world.store.members.heartbeat(me)
-    me = world.join(before="aa")
-    with pytest.raises(verdicts.Recovering):
-        world.store.positions.commit(me, end, completed(end))
-    world.store.positions.claim(end, {TP: (Fact(WHOLE, 8),)})
-    assert world.store.positions.stable(["orders"]) == {TP: 8, OTHER: 3}
 
 
 def test_while_a_group_recovers__its_members_of_before_are_sent_to_join_again_first(world: World) -> None:
@@ -67,97 +42,6 @@ def test_while_a_group_recovers__its_members_of_before_are_sent_to_join_again_fi
             verb(again)
 
 
-def longer(world: World) -> Store:
-    """The store of a member with a session of three times the length."""
-    times = {"session_ms": 3 * SESSION, "longest_ms": LONGEST, "retention_ms": 60_000}
-    return store_of(ScriptCalls(world.client, world.group, **times, now=lambda: world.now))
-
-
-def recovers_for(world: World) -> int:
-    """The time until the end of a recovery, by the clock of the test."""
-    return int(cast(str, world.redis.hget(GroupKeys(world.group).meta, "recovering_until")) or 0) - world.now
-
-
-def test_a_recovery_lasts_for_the_longest_session_that_redis_still_knows(world: World) -> None:
-    world.found(p0=5)
-    longer(world).members.join(Caller("m-2", "i2"), "", Joining(FIELDS))
-    world.restart()
-    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
-    assert recovers_for(world) == 3 * SESSION
-
-
-def test_a_member_with_a_longer_session_joins_in_a_recovery_and_it_lasts_for_that_one(world: World) -> None:
-    world.found(p0=5)
-    world.join()
-    world.restart()
-    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
-    world.lapse(100)
-    assert recovers_for(world) == SESSION - 100
-    longer(world).members.join(Caller("m-2", "i2"), "aa", Joining(FIELDS))
-    assert recovers_for(world) == 3 * SESSION - 100
-
-
-def test_recovering_to_working_once_every_known_member_has_joined_again(world: World) -> None:
-    world.found(p0=5)
-    me, other = world.join(), world.join("m-2", "i2")
-    world.restart()
-    world.store.positions.recover(other, "bb", "restarted", 0, TOPICS, {TP: None})
-    assert world.redis.hget(GroupKeys(world.group).meta, "unheard") == "m-1 m-2"
-    again = world.join(before="aa")
-    with pytest.raises(verdicts.Recovering):
-        world.store.positions.acquire(again, WANTED)
-    with pytest.raises(verdicts.Recovering):
-        world.join("m-3", "i3")
-    world.join("m-2", "i2", "aa")
-    assert world.store.positions.acquire(again, WANTED).value.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
-    assert (me.member, recovers_for(world) > 0) == ("m-1", False)
-
-
-@pytest.mark.parametrize("who", ["of another nonce", "that knows a later state", "that is no member"])
-def test_a_recovery_by_somebody_that_does_not_know_redis_to_be_as_new_lasts_a_session(world: World, who: str) -> None:
-    """Redis may not know all members then."""
-    world.found(p0=5)
-    me = world.join()
-    caller = {
-        "of another nonce": replace(me, nonce="ab"),
-        "that knows a later state": replace(me, seq="999"),
-        "that is no member": NO_MEMBER,
-    }[who]
-    world.restart()
-    world.store.positions.recover(caller, "bb", "restarted", 0, TOPICS, {TP: None})
-    world.join(before="aa")
-    assert recovers_for(world) == SESSION
-
-
-def test_a_member_that_was_lost_before_is_not_waited_for(world: World) -> None:
-    world.found(p0=5)
-    world.join("m-2", "i2")
-    me = world.join()
-    world.outlive(me)
-    world.outlive(me)
-    world.restart()
-    world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
-    world.join(before="aa")
-    assert recovers_for(world) <= 0
-
-
-def test_positions_that_were_deleted_under_an_owner_are_a_loss(world: World) -> None:
-    world.found(p0=5)
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
-    end = offset(lane("aa.1", 5, 10))
-    world.redis.delete(GroupKeys(world.group).segments(TP))
-    for verb in (
-        lambda: world.store.positions.commit(me, end, completed(end)),
-        lambda: world.store.positions.acquire(me, WANTED),
-        lambda: world.store.members.finish(me, {TP: 100}),
-    ):
-        with pytest.raises(verdicts.Lost, match="is gone"):
-            verb()
-    world.store.positions.recover(me, "bb", "deleted", 0, TOPICS, {TP: 7})
-    assert world.store.positions.stable(["orders"])[TP] == 7
-
-
 @pytest.mark.parametrize("survivor", ["segments:orders:0", "stable:orders", "topics"])
 def test_keys_without_meta_are_a_loss_never_a_new_group(world: World, survivor: str) -> None:
     world.found(p0=5)
@@ -168,14 +52,6 @@ def test_keys_without_meta_are_a_loss_never_a_new_group(world: World, survivor: 
     with pytest.raises(verdicts.Lost, match=f"meta is gone, and .*{survivor} is not"):
         world.store.positions.create("bb", TOPICS, {TP: 99})
     assert OperatorVerbs.of_group(world.client, world.group).names() == [prefix + survivor]
-
-
-def test_positions_that_outlived_meta_are_recovered(world: World) -> None:
-    world.found(p0=5)
-    world.redis.delete(GroupKeys(world.group).meta)
-    world.store.positions.recover(NO_MEMBER, "bb", "meta is gone", 0, TOPICS, {TP: None})
-    assert world.store.positions.stable(["orders"]) == {TP: 5}
-    assert not world.kept_for_ever()
 
 
 def test_recovering_to_working_sets_new_lane_epochs_and_refuses_the_old(world: World) -> None:
@@ -213,14 +89,6 @@ def test_a_partition_that_the_recovering_member_does_not_see_is_recovered(world:
     world.store.positions.recover(NO_MEMBER, "bb", "gone", 0, topics, {TP: 5, OTHER: 7})
     assert world.store.positions.stable(["orders"]) == {TP: 5, OTHER: 7}
     assert world.redis.hget(GroupKeys(world.group).topics, "orders") == "id-1 2"
-
-
-def test_an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
-    world.found()
-    me = world.join()
-    newer = Caller(me.member, me.incarnation, me.nonce, str(int(me.seq) + 100))
-    with pytest.raises(verdicts.Lost, match="earlier"):
-        world.store.members.heartbeat(newer)
 
 
 def test_proofs_of_a_newer_reset_replace_positions_and_those_of_an_older_one_are_ignored(world: World) -> None:
@@ -342,67 +210,7 @@ def test_strikes_outlive_positions_that_move_and_no_topic(
     assert world.events("release") == [f"orders 0 {WHOLE}: its topic was created again"] * (2 - len(left))
 
 
-def test_state_of_a_newer_schema_is_refused_and_kept(world: World) -> None:
-    world.found()
-    world.redis.hset(GroupKeys(world.group).meta, "schema", "2")
-    with pytest.raises(StateFormatError, match="schema '2'"):
-        world.store.positions.create("bb", TOPICS, {TP: 9})
-    assert world.positions() == {str(WHOLE): "0"}
-
-
 def test_a_key_of_another_type_is_refused_by_name(world: World) -> None:
     world.redis.set(GroupKeys(world.group).meta, "somebody else's")
     with pytest.raises(StateFormatError, match="did not write"):
         world.store.positions.status()
-
-
-ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
-UNKNOWN = Policy(accept_individual_commit=False, unknown=True)
-
-
-@pytest.mark.parametrize(
-    ("kept", "proven", "found"),
-    [
-        pytest.param({}, None, UNKNOWN, id="nothing is left, and nothing proves them"),
-        pytest.param({}, NO_POLICY, NO_POLICY, id="the mirror proves the defaults"),
-        pytest.param({}, Policy(False, frozenset({"orders"})), Policy(False, frozenset({"orders"})), id="the mirror's"),
-        pytest.param({ICS: "false"}, None, Policy(False), id="those that Redis kept"),
-        pytest.param({ICS: "true"}, Policy(False), Policy(False), id="the mirror's are stricter"),
-        pytest.param(
-            {ORDERS: "false"}, NO_POLICY, Policy(True, frozenset({"orders"})), id="those in Redis are stricter"
-        ),
-    ],
-)
-def test_after_a_loss_the_strictest_evidence_of_policies_holds(
-    world: World, kept: dict[str, str], proven: Policy | None, found: Policy
-) -> None:
-    """Rule: policies-survive."""
-    world.found(p0=5)
-    if kept:
-        world.policies.set_policy(kept)
-    world.redis.delete(GroupKeys(world.group).meta)
-    world.store.positions.recover(NO_MEMBER, "bb", "meta is gone", 0, TOPICS, {TP: None}, (), proven)
-    assert world.store.policies.policy() == found
-    assert not world.kept_for_ever()
-
-
-def test_a_restart_keeps_the_policies_of_redis(world: World) -> None:
-    world.found(p0=5)
-    world.restart()
-    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
-    assert world.store.policies.policy() == NO_POLICY, "no policy was set"
-
-
-def test_unknown_policies_end_when_an_operator_sets_them_or_a_later_recovery_proves_them(world: World) -> None:
-    world.found(p0=5)
-    for nonce in ("bb", "cc"):
-        world.redis.delete(*OperatorVerbs.of_group(world.client, world.group).names())
-        world.store.positions.recover(NO_MEMBER, nonce, "all is gone", 0, TOPICS, {TP: 5})
-        assert not world.store.policies.policy().may_share("orders")
-        assert world.store.policies.policy().in_order("orders")
-        if nonce == "bb":
-            world.policies.set_policy({ICS: "true"})
-        else:
-            world.redis.delete(GroupKeys(world.group).meta)
-            world.store.positions.recover(NO_MEMBER, "dd", "meta is gone", 0, TOPICS, {TP: 5}, (), NO_POLICY)
-        assert world.store.policies.policy() == NO_POLICY

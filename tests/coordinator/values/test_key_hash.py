@@ -1,12 +1,9 @@
 """The key hash: fixed for ever, since positions in Redis are stored by it."""
 
-from itertools import pairwise
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.values.key_hash import cut_bound, cuts, hash_key, hash_record
+from coordinator.values.key_hash import hash_key, hash_record
 from coordinator.values.ranges import HASH_MAX
 
 
@@ -25,14 +22,3 @@ def test_records_without_a_key_are_spread_by_their_offsets() -> None:
     assert len(set(hashes)) == 1_000
     assert hash_record(None, 7) == hashes[7], "a replay spreads them the same way"
     assert hash_record(b"", 7) == hash_record(b"", 8), "an empty key is a key"
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 1_000])
-def test_cuts_tile_the_hash_space_evenly(n: int) -> None:
-    pieces = cuts(n)
-    assert pieces[0].lo == 0
-    assert pieces[-1].hi == HASH_MAX
-    assert all(left.hi + 1 == right.lo for left, right in pairwise(pieces))
-    assert [piece.lo for piece in pieces] == [cut_bound(i, n) for i in range(n)]
-    sizes = [piece.size for piece in pieces]
-    assert max(sizes) - min(sizes) <= 1
