@@ -198,14 +198,6 @@ def text_of(url: str) -> str:
         return str(answer.read(), "utf-8")
 
 
-@pytest.mark.long
-def test_the_log_line_of_a_page_is_logged(place: Place) -> None:
-    (job,) = (code for code in blocks("docs/getting-started.md", "python") if "SparkSession" in code)
-    (place.folder / "first_job.py").write_text(place.put_in(job))
-    (command,) = (each for each in commands("docs/monitoring.md") if each.startswith("COOP_LOG_"))
-    assert " INFO coordinator.batches: group " in place.run(f"bash -c '{command} 2>&1'")
-
-
 def test_the_credentials_of_a_page_are_read_from_the_file(tmp_path: Path) -> None:
     (code,) = blocks("docs/deployment.md", "python")
     secret = tmp_path / "redis"

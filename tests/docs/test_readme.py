@@ -102,11 +102,15 @@ def test_the_topic_to_begin_with_has_one_partition_of_a_thousand_records(
 
 @pytest.mark.long
 def test_the_first_job_shows_four_tasks_on_one_partition_and_nothing_the_second_time(place: Place) -> None:
+    """Once with the log that docs/monitoring.md asks for."""
     (job,) = JOBS
     (place.folder / "first_job.py").write_text(place.put_in(job))
     (command,) = with_word("first_job.py")
+    (with_log,) = (each for each in commands("docs/monitoring.md") if each.startswith("COOP_LOG_"))
     row = re.compile(r"^\|\s*\d+\|\s*(\d+)\|$", re.MULTILINE)
-    counts = [int(count) for count in row.findall(place.run(command))]
+    printed = place.run(f"bash -c '{with_log} 2>&1'")
+    assert " INFO coordinator.batches: group " in printed
+    counts = [int(count) for count in row.findall(printed)]
     assert (len(counts), sum(counts)) == (4, 50)
     assert not row.findall(place.run(command)), "the group has read everything"
 

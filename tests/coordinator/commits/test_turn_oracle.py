@@ -139,7 +139,7 @@ steps = st.builds(
 )
 
 
-@settings(max_examples=60)  # on each server
+@settings(max_examples=20)  # on each server
 @given(st.lists(steps, min_size=4, max_size=14))
 def test_a_worker_has_its_turn_exactly_if_the_oracle_says_so(store_server: StoreServer, history: list[Step]) -> None:
     run = Run(World(store_server))

@@ -21,6 +21,7 @@ from streams import eventually, keyed
 from topics import Kafka
 
 PARTITIONS, MOST_PARTITIONS, LOOK_MS = 2, 4, 1_000
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))]
 Pair = tuple[str, str]
 Reads = tuple[tuple[str, ...], ...]
 
@@ -158,14 +159,14 @@ class Walk:
         return one == other and {host for _, host in one} == {q.name for q in self._queries} and done
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_both_sides_of_a_key_have_one_owner_and_one_task_while_queries_come_and_go(
     members: Group, kafka: Kafka, topics: Pair, seed: int
 ) -> None:
     Walk(members, kafka, topics, seed, ()).run()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_reads_of_a_query_own_the_same_keys_of_both_topics_after_queries_have_come_and_gone(
     members: Group, kafka: Kafka, topics: Pair, seed: int
 ) -> None:

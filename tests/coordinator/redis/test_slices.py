@@ -367,7 +367,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_slices_are_those_of_a_model_of_single_offsets(world: World, steps: list[tuple[str, int, int]]) -> None:
     world = World(StoreServer(world.url, world.client))
