@@ -59,6 +59,9 @@ def case(kafka: Kafka, redis_url: str, group: str, topic: TopicPartition) -> Ite
         made.close()
 
 
+pytestmark = pytest.mark.long
+
+
 @dataclass(frozen=True)
 class Row:
     """The damage, and its result."""

@@ -4,6 +4,8 @@ import random
 from contextlib import suppress
 from dataclasses import replace
 
+import pytest
+
 from coordinator.errors import CoopKafkaError, StateFormatError
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs
@@ -17,6 +19,7 @@ from coordinator.values.subscription import Topic
 from rich_groups import live_richly
 from store_world import NO_MEMBER, SESSION, World
 
+pytestmark = pytest.mark.long
 ALPHABET = "0189 -,.@=:afAFx;\x00"
 """Letters that mean something in Redis' texts, and some that do not."""
 

@@ -4,7 +4,7 @@ joined(...)     the state of a member that has joined, and has just looked at Ka
 owns(...)       what it owns of the partition
 end_of(...)     an offset of the query: the start of a batch, or its end
 call(...)       a call of Spark, with settings by name
-decided(...)    the decision of a step; it fails if the step asks for anything but the given answers, in this order
+decided(...)    the decision of a step; it fails if the step asks for anything else than the given answers
 
 Every builder takes changes of its value by name. Each state that a step gets or makes is checked for its invariants.
 """
@@ -128,11 +128,16 @@ def call(
 
 
 def decided(step: Step, state: State, of: Call, *answers: Answer, now_ms: int = NOW) -> Decision:
-    """The decision of a step that has asked for these answers one after the other, and for nothing else."""
+    """The decision of a step that has asked for all of these answers, in whatever order, and for nothing else."""
     check(state)
-    for known, (request, _) in enumerate(answers):
-        assert decide(step, state, Seen(now_ms, answers[:known]), of) == asks(state, request)
-    decision = decide(step, state, Seen(now_ms, answers), of)
+    seen, left = tuple[Answer, ...](), [*answers]
+    while True:
+        decision = decide(step, state, Seen(now_ms, seen), of)
+        asked = [answer for answer in left if decision == asks(state, answer[0])]
+        if not asked:
+            break
+        seen, left = (*seen, asked[0]), [answer for answer in left if answer is not asked[0]]
+    assert not left, f"it does not ask for {[request for request, _ in left]}, and decides {decision}"
     check(decision.state)
     return decision
 
