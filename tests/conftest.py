@@ -68,8 +68,8 @@ SERVERS = {
 }
 """Fixtures that start a server; a test that uses one has the mark `server`, in whatever way it comes to it."""
 
-LONG = {"fleet", "three_brokers", *redis_servers.OTHER_KINDS}
-"""Fixtures whose tests have the mark `long`: drivers by spark-submit, three brokers, other kinds of Redis."""
+LONG = {"fleet", "guarded", "three_brokers", *redis_servers.OTHER_KINDS}
+"""Fixtures whose tests have the mark `long`: drivers by spark-submit, other kinds of Kafka and Redis."""
 
 # How long an example takes is this machine's matter. `scripts/test --long` takes the profile `many`.
 settings.register_profile("few", deadline=None, max_examples=25)

@@ -95,6 +95,7 @@ def counted(progress: Sequence[StreamingQueryProgress]) -> bool:
     return any(dropped(json.loads(p.json)) in range(1, 16) for p in progress)
 
 
+@pytest.mark.long
 def test_with_99_percent_denied_lag_reaches_0_and_kafkas_own_tool_shows_it(kafka: Kafka, stream: Stream) -> None:
     topic, count = stream.options["subscribe"], 20_000
     kafka.produce(topic, [Record(b"%d" % i, b"key-%d" % (i % 100)) for i in range(count)], compression="lz4")
@@ -113,6 +114,7 @@ def test_with_99_percent_denied_lag_reaches_0_and_kafkas_own_tool_shows_it(kafka
     assert row[3:6] == [str(count + 3), str(count + 3), "0"]
 
 
+@pytest.mark.long
 def test_a_stream_without_a_group_filters_and_counts(kafka: Kafka, stream: Stream) -> None:
     topic = stream.options["subscribe"]
     kafka.produce(topic, [Record(b"%d" % i, b"key-%d" % (i % 10)) for i in range(100)])

@@ -74,6 +74,7 @@ def stable_or_away(stream: Stream) -> set[int]:
         return set()
 
 
+@pytest.mark.long
 def test_an_outage_longer_than_the_limit_is_a_named_error_and_loses_nothing(
     kafka: Kafka, stream: Stream, valkey: OwnValkey
 ) -> None:

@@ -210,6 +210,7 @@ def test_stopping_an_idle_query_leaves_the_group_at_once(kafka: Kafka, stream: S
     assert all(owners == () for owners in state(stream).owners.values())
 
 
+@pytest.mark.long
 def test_an_idle_query_costs_the_reader_under_a_twentieth_of_a_core(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(10))
     with stream.running(lambda: True, "idle") as query:

@@ -54,6 +54,7 @@ def test_one_hot_key_is_read_by_all_slots(kafka: Kafka, stream: Stream) -> None:
     assert fullest == 500
 
 
+@pytest.mark.long
 def test_filtered_records_count_as_done_and_kafkas_own_tool_shows_lag_0(kafka: Kafka, stream: Stream) -> None:
     """99 % of the records are dropped, the last ones too; then a dropped record comes alone."""
     topic, count = stream.options["subscribe"], 2_000
@@ -96,6 +97,7 @@ def test_a_batch_that_failed_comes_again_with_the_same_records(kafka: Kafka, str
         CommitApi.of_offset(stream.options["redisUrl"], before)
 
 
+@pytest.mark.long
 def test_a_query_changes_the_ordering_of_its_empty_group_on_the_same_checkpoint(kafka: Kafka, stream: Stream) -> None:
     for number, ordering in enumerate(("key", "none", "key")):
         kafka.produce(stream.options["subscribe"], keyed(100, first=100 * number))

@@ -36,6 +36,7 @@ from secure_listener import SecureListener
 from streams import eventually, keyed
 from topics import Kafka
 
+pytestmark = pytest.mark.long
 AUTHORIZER = (
     "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users=User:ANONYMOUS",  # the listener without a password: the administrator's
