@@ -128,8 +128,7 @@ def test_replay_fixed__each_later_life_gets_the_sealed_ends(world: World) -> Non
 def test_unknown_is_beginning__after_the_entry_of_its_member_was_lost(world: World) -> None:
     """Rule: unknown-is-beginning.
 
-    If Redis lost the entry of a member, nobody knows whether an earlier life sealed the batch. They stay unknown for
-    each later life.
+    If Redis lost the entry of a member, nobody knows whether an earlier life sealed the batch.
     """
     world.found()
     me = world.join()

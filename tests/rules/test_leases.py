@@ -67,8 +67,7 @@ def test_plan_within_lease__each_answer_that_a_member_plans_by_renews_the_lease(
 ) -> None:
     """Rule: plan-within-lease.
 
-    A member plans only within its last acknowledged lease, by the boot clock of its own host. Otherwise a member
-    plans within a lease that has ended.
+    A member plans only within its last acknowledged lease, by the boot clock of its own host.
     """
     world.found()
     me = world.join()

@@ -21,7 +21,7 @@ records = st.lists(st.tuples(st.none() | st.binary(max_size=70), st.integers(0, 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 1_000])
 def test_even_cuts__they_tile_the_hash_space(n: int) -> None:
-    """Rule: even-cuts. Cut i of n lies at i * 2**63 // n."""
+    """Rule: even-cuts. Cut i of n lies at i  263 // n."""
     pieces = cuts(n)
     assert pieces[0].lo == 0
     assert pieces[-1].hi == HASH_MAX

@@ -88,13 +88,13 @@ FAULTS = (
         "one-task-per-hash",
         "slices of one key are in several tasks",
         Holds(f"{_PACKING}:_chained", "> highest"),
-        f"{_PLAN}packing.py::test_every_slice_is_in_one_task_and_no_hash_of_a_partition_in_two",
+        "tests/rules/test_planning.py::test_one_task_per_hash__no_hash_of_a_partition_is_in_two_tasks",
     ),
     Fault(
         "joined-topics",
         "the same keys of joined topics are in two tasks",
         Put(f"{_PACKING}:_bundles", "unit(w[0].topic_partition, joined)", "w[0].topic_partition"),
-        f"{_PLAN}packing.py::test_no_hash_of_joined_topics_is_in_two_tasks",
+        "tests/rules/test_planning.py::test_joined_topics__no_hash_of_them_is_in_two_tasks",
     ),
     Fault(
         "joined-topics",
@@ -138,7 +138,7 @@ FAULTS = (
         "fresh-positions",
         "positions count as fresh however long a call has waited",
         Without("coordinator/member/turns.py:Turns._wait", "fresh=False"),
-        f"{_MEMBER}turns.py::test_it_waited__earlier_positions_are_no_longer_fresh",
+        "tests/rules/test_planning.py::test_fresh_positions__after_a_wait_those_of_before_are_not",
     ),
     Fault(
         "authorize-every-batch",

@@ -81,7 +81,7 @@ FAULTS = (
         "lane-lead",
         "the oldest lane reads nothing",
         Put("coordinator/plan/event_time_lead.py:within_lead", "oldest[tp].start + 1", "oldest[tp].start"),
-        f"{_PLAN}event_time_lead.py::test_how_far_two_lanes_read",
+        "tests/rules/test_planning.py::test_lane_lead__how_far_two_lanes_read",
     ),
     Fault(
         "reports-decide-nothing",

@@ -97,7 +97,7 @@ FAULTS = (
         "common-assignor",
         "a member votes for an assignor that not all know",
         Holds("coordinator/assignment/protocols.py:elected", "p in candidates"),
-        f"{_ASSIGNMENT}protocols.py::test_members_vote_only_among_protocols_that_all_of_them_know",
+        "tests/rules/test_assignments.py::test_common_assignor__members_vote_only_among_those_that_all_of_them_know",
     ),
     Fault(
         "checked-assignment",
@@ -122,7 +122,7 @@ FAULTS = (
         "cluster-policies",
         "a late copy replaces newer policies of the cluster",
         Fails(f"{_LUA}copy_policies.lua", "if late"),
-        f"{_ASSIGNMENT}policies.py::test_a_group_has_the_latest_policies_of_the_cluster",
+        "tests/rules/test_assignments.py::test_cluster_policies__a_group_has_the_latest_ones",
     ),
     Fault(
         "partition-order",

@@ -4,35 +4,10 @@ import pytest
 
 from coordinator.assignment.assignment_text import fields_of, seniority, subscriber
 from coordinator.assignment.assignors.registry import assignors
-from coordinator.assignment.protocols import Agreement, Protocol, agree, preferences_of, preferences_text
+from coordinator.assignment.protocols import Protocol, agree, preferences_of, preferences_text
 from coordinator.errors import InvalidOptionError, StateFormatError
 
 V0, V1, RANGE = Protocol("mine", 0), Protocol("mine", 1), Protocol("range", 1)
-
-
-@pytest.mark.parametrize(
-    ("members", "chosen"),
-    [
-        pytest.param({"A": [V0], "B": [V0], "C": [V0]}, V0, id="phase 1: everybody knows v0"),
-        pytest.param({"A": [V1, V0], "B": [V0], "C": [V0]}, V0, id="phase 2: A knows v1 too"),
-        pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V0]}, V0, id="phase 3: B too"),
-        pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V1, V0]}, V1, id="phase 4: all prefer v1"),
-        pytest.param({"A": [V1], "B": [V1], "C": [V1]}, V1, id="v0 is dropped later, one by one as well"),
-        pytest.param({"A": [V1, V0]}, V1, id="a single member gets its first choice"),
-        pytest.param({"A": [V1, V0], "B": [V0, V1], "C": [V0, V1]}, V0, id="the majority of first votes wins"),
-        pytest.param({"A": [RANGE, V0], "B": [V0, RANGE]}, V0, id="ties break by name"),
-        pytest.param({"A": [V1, V0], "B": [V0, V1]}, V0, id="and then by version"),
-        pytest.param(
-            {"A": [V1, RANGE, V0], "B": [RANGE, V0], "C": [V0, RANGE]},
-            RANGE,
-            id="votes count for assignors that all know, not for v1",
-        ),
-    ],
-)
-def test_members_vote_only_among_protocols_that_all_of_them_know(
-    members: dict[str, list[Protocol]], chosen: Protocol
-) -> None:
-    assert agree(members) == Agreement(chosen, {})
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,6 @@ def going_on(*effects: Request[Any]) -> Step:
 
 
 ACQUIRE = Acquire({TP: (WHOLE,)})
-ACQUIRED = Turn(fresh=True, acquired=True)
 TOPICS = {"orders": ORDERS}
 
 
@@ -172,19 +171,6 @@ def test_an_outage__is_waited_for_and_ends_in_the_named_error() -> None:
         member.run([life.outage, asking(ReadResetEpoch())], call(max_outage_ms=1_000))
     assert clock.waits == [200] * 5
     assert member.state.life == LIFE
-
-
-@pytest.mark.parametrize(("wait_ms", "fresh"), [(0, True), (250, False)])
-def test_it_waited__earlier_positions_are_no_longer_fresh(wait_ms: int, *, fresh: bool) -> None:
-    """Rule: fresh-positions. Another member may assert positions meanwhile."""
-    looks = iter((LookAgain(wait_ms), Return(None)))
-
-    def step(state: State, seen: Seen, call: Call) -> Decision:
-        return Decision(state if state.turn.acquired else replace(state, turn=ACQUIRED), (), next(looks))
-
-    member = turns(Script())
-    member.run([step], call())
-    assert member.state.turn == replace(ACQUIRED, fresh=fresh)
 
 
 def test_an_outage_that_ends__go_on() -> None:

@@ -1,6 +1,5 @@
 """No lane reads records that are more than `maxLaneLead` ahead of the oldest unread one (rule: lane-lead)."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,21 +9,6 @@ from coordinator.values.subscription import TopicPartition
 from lane_leads import lanes, reads
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-@pytest.mark.parametrize(
-    ("positions", "later", "expected"),
-    [
-        pytest.param((10, 40), 60, [60, 60], id="both read up to the first record that is too late"),
-        pytest.param((10, 70), 60, [60, 70], id="a lane that is beyond it waits"),
-        pytest.param((10, 70), 100, [100, 100], id="no record is too late"),
-        pytest.param((10, 70), 3, [11, 70], id="times jump back: the lane furthest behind reads one offset"),
-        pytest.param((100, 70), 80, [100, 80], id="a lane with nothing to read delays no other lane"),
-    ],
-)
-def test_how_far_two_lanes_read(positions: tuple[int, ...], later: int, expected: list[int]) -> None:
-    work, ends = {A: lanes(*positions)}, {A: 100}
-    assert reads(within_lead(work, {A: later}, unread(work, ends)), ends) == {A: expected}
 
 
 def test_a_lane_that_may_not_read_does_not_hold_up_others() -> None:

@@ -1,9 +1,8 @@
 """Packing: every slice once, nothing that belongs together parted, loads as even as they can be."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from coordinator.plan.packing import pack, pack_offsets
 from coordinator.progress.slices import Slice, weight
 from coordinator.values.key_hash import cuts
-from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
 
 
@@ -96,57 +95,7 @@ def test_pack(
     assert [weight(task) for task in packed] == sorted((weight(task) for task in packed), reverse=True)
 
 
-def hash_ranges() -> st.SearchStrategy[HashRange]:
-    return st.tuples(st.integers(0, 16), st.integers(0, 15)).map(
-        lambda at: HashRange(at[0] * 2**58, min(HASH_MAX, (at[0] + at[1] + 1) * 2**58 - 1))
-    )
-
-
-slices_anywhere = st.lists(
-    st.builds(
-        Slice,
-        topic_partition=st.builds(TopicPartition, st.sampled_from(["orders", "clicks"]), st.integers(0, 2)),
-        hashes=hash_ranges(),
-        offsets=st.tuples(st.integers(0, 100), st.integers(1, 100)).map(lambda o: OffsetRange(o[0], o[0] + o[1])),
-    ),
-    max_size=30,
-    unique=True,
-)
-
-
 JOINED = ("clicks", "orders")
-
-
-def check_packed(
-    slices: list[Slice], tasks: int, limit: float | None, seed: object, unit: Callable[[Slice], object], **joined: Any
-) -> None:
-    """Every slice is in one task, no hash of a unit in two, in order of offsets, whatever the order of the slices."""
-    packed = pack(slices, tasks=tasks, max_weight=limit, **joined)
-
-    assert sorted(s for task in packed for s in task) == sorted(slices)
-    where = {s: i for i, task in enumerate(packed) for s in task}
-    assert all(
-        where[a] == where[b] for a in slices for b in slices if unit(a) == unit(b) and a.hashes.intersection(b.hashes)
-    )
-    for task in packed:
-        assert list(task) == sorted(task, key=lambda s: (s.topic_partition, s.offsets.start, s.hashes.lo))
-    shuffled = list(slices)
-    seed.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert pack(shuffled, tasks=tasks, max_weight=limit, **joined) == packed
-
-
-@given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), seed=st.randoms())
-def test_every_slice_is_in_one_task_and_no_hash_of_a_partition_in_two(
-    slices: list[Slice], tasks: int, limit: float | None, seed: object
-) -> None:
-    check_packed(slices, tasks, limit, seed, lambda s: s.topic_partition)
-
-
-@given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), seed=st.randoms())
-def test_no_hash_of_joined_topics_is_in_two_tasks(
-    slices: list[Slice], tasks: int, limit: float | None, seed: object
-) -> None:
-    check_packed(slices, tasks, limit, seed, lambda s: s.partition, joined=JOINED)
 
 
 @given(lanes_of_each=st.integers(1, 6), tasks=st.integers(1, 8), other=st.integers(1, 300))
@@ -158,11 +107,6 @@ def test_joined_topics_with_the_same_lanes_fill_as_many_tasks_as_they_have_lanes
     packed = pack([*orders, *clicks], tasks=tasks, joined=JOINED)
     assert len(packed) == min(tasks, lanes_of_each)
     assert {len(task) % 2 for task in packed} == {0}, "both sides of each lane"
-
-
-@given(slices=slices_anywhere, tasks=st.integers(1, 8))
-def test_topics_that_are_not_read_change_no_packing(slices: list[Slice], tasks: int) -> None:
-    assert pack(slices, tasks=tasks, joined=("returns", "sales")) == pack(slices, tasks=tasks)
 
 
 slices_apart = st.lists(st.tuples(st.integers(1, 300), st.integers(1, 50), st.integers(0, 2)), max_size=6)
