@@ -152,6 +152,11 @@ class KafkaConnection:
             retries -= 1
             time.sleep(self._retry_interval_s)
 
+    @property
+    def leaders(self) -> Mapping[TopicPartition, int]:
+        """The leaders of partitions by the last answers; none while no connection is open."""
+        return self._session.leaders if self._session else {}
+
     def _after(self, error: BaseException, what: str) -> CoopKafkaError:
         """This project's error. Whatever is asked next is asked another way."""
         session = self._session

@@ -171,7 +171,7 @@ class KafkaLog:
 
     def watch(self, at: Mapping[TopicPartition, Bounds], wake: Callable[[], None]) -> None:
         """Call `wake`, in another thread, once one of these logs has a record at its end; see `watch`."""
-        self._watch.begin(self._connection.ask("leaders", lambda session: session.leaders), at, wake)
+        self._watch.begin(self._connection.leaders, at, wake)
 
     def leader(self, tp: TopicPartition) -> int:
         """The id of the broker that leads a partition, by the last answer."""

@@ -102,7 +102,8 @@ class Inbox:
         """An attempt of a task has ended its slices. `KeyError` for another batch."""
         with self._lock:
             batch = self._asked(digest)
-            agreed, batch.known = batch.ends.setdefault(task, ends), None
+            agreed = batch.ends.setdefault(task, ends)
+            batch.known = None
             failed = batch.failures.setdefault(task, failures)
             early = ends_of([(batch.tasks[task], agreed)])
             if len(batch.ends) < len(batch.tasks):
