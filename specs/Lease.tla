@@ -7,10 +7,11 @@ Who owns a lane, and who may move its position.
     sink      what arrived there, of each lane
 
     absent --Join--> idle --Plan--> planned --Authorize--> reading --Complete--> done --Commit--> idle
-                     Assign, Release                                                   Leave, from each: left
+                     Assign, Release                                       Leave, from done: parted, else: left
 
 A process that dies is one that takes no further step. One that takes steps after the next life of its member began is
-one that stood still. A lane has one hash range for ever, and a batch reads one offset of each lane.
+one that stood still. A lane has one hash range for ever, and a batch reads one offset of each lane. LeaseTrace.tla checks
+what members really did against these actions; there, a batch may read several offsets.
 *)
 EXTENDS Naturals, FiniteSets, TLC
 
@@ -27,7 +28,7 @@ On(rule) == rule \notin Off
 Nobody == "nobody"
 Free == [member |-> Nobody, epoch |-> 0]
 Process == [member : Member, life : 1..(Restarts + 1)]
-Nothing == [epoch |-> 0, from |-> 0, read |-> FALSE]  \* no slice of this lane
+Nothing == [epoch |-> 0, from |-> 0, until |-> 0, read |-> FALSE]  \* no slice of this lane
 NoSlices == [l \in Lane |-> Nothing]
 
 VARIABLES
@@ -53,7 +54,7 @@ TypeOK ==
         /\ owner[l].epoch <= epochs
         /\ position[l] \in 0..End /\ sink[l] \subseteq 0..(End - 1)
     /\ \A p \in Process :
-        state[p] \in {"absent", "idle", "planned", "reading", "done", "left"}
+        state[p] \in {"absent", "idle", "planned", "reading", "done", "left", "parted"}
 
 Init ==
     /\ lease = [m \in Member |-> "ended"]
@@ -71,22 +72,25 @@ Init ==
 Owns(m, l) == owner[l].member = m
 Works(m) == lease[m] = "runs"
 Working == {m \in Member : Works(m)}
+Owned(p) == {l \in Lane : Owns(p.member, l)}
 Goes(p, to) == state' = [state EXCEPT ![p] = to]
+Gone(p) == state[p] \in {"left", "parted"}
+Lives(p) == state[p] # "absent" /\ ~Gone(p)
 
 \* The fence of lives, which every verb checks: prelude.lua, `fenced`.
 Latest(p) == life[p.member] = p.life \/ ~On("one-life")
 
 \* A renewing verb. The member owns what nobody took meanwhile, also if its lease had ended.
-Renew(p) == lease' = [lease EXCEPT ![p.member] = "runs"]
+Renew(p) == lease' = [lease EXCEPT ![p.member] = IF Gone(p) THEN "leaving" ELSE "runs"]
 
 \* join.lua, of a process that starts. The next life finds the last batch in Spark's checkpoint: one that Spark has
 \* completed is committed, any other one is authorised again. Nothing that its earlier life does from now on passes the
 \* fence. So that life is over, but for tasks that still write.
 Join(p) ==
     LET before == [p EXCEPT !.life = p.life - 1]
-        done == state[before] = "done"
+        done == state[before] \in {"done", "parted"}
         batch == IF done THEN slice[before] ELSE [l \in Lane |-> [slice[before][l] EXCEPT !.read = FALSE]]
-        over == On("one-life") /\ state[before] \notin {"reading", "left"}
+        over == On("one-life") /\ state[before] # "reading" /\ ~Gone(before)
         next == [state EXCEPT ![p] = IF done THEN "done" ELSE IF batch # NoSlices THEN "planned" ELSE "idle"]
     IN  /\ state[p] = "absent"
         /\ life' = [life EXCEPT ![p.member] = p.life]
@@ -100,9 +104,10 @@ Join(p) ==
         /\ Renew(p)
         /\ UNCHANGED <<assigned, owner, epochs, position, sink>>
 
-\* heartbeat.lua
+\* heartbeat.lua. It may come late, after its process has left: then the lanes that it kept wait for longer.
 Heartbeat(p) ==
-    /\ state[p] \notin {"absent", "left"} /\ Latest(p)
+    /\ Lives(p) \/ (Gone(p) /\ Owned(p) # {})
+    /\ Latest(p)
     /\ Renew(p)
     /\ UNCHANGED <<life, assigned, occasion, owner, epochs, position, state, slice, sink>>
 
@@ -121,39 +126,49 @@ Assign(p) ==
         /\ occasion' = Working
         /\ UNCHANGED <<lease, life, owner, epochs, position, state, slice, sink>>
 
-\* release.lua: frees a lane of the member that is assigned to another one, if that one works.
-Release(p, l) ==
-    /\ state[p] = "idle" /\ Latest(p)
+\* release.lua: frees lanes of the member that are assigned to others, if these work.
+Releasable(p, l) ==
     /\ Owns(p.member, l) /\ assigned[l] \notin {p.member, Nobody}
     /\ On("release-to-a-waiting-owner") => Works(assigned[l])
-    /\ owner' = [owner EXCEPT ![l] = Free]
+
+Release(p, lanes) ==
+    /\ state[p] = "idle" /\ Latest(p)
+    /\ \A l \in lanes : Releasable(p, l)
+    /\ owner' = [l \in Lane |-> IF l \in lanes THEN Free ELSE owner[l]]
     /\ Renew(p)
     /\ UNCHANGED <<life, assigned, occasion, epochs, position, state, slice, sink>>
 
-\* look.lua, acquire.lua and planning.py: all assigned lanes that are free or takeable, at one new lane epoch. Owned lanes
-\* keep theirs. The answer has the positions that the batch begins at.
-Plan(p) ==
+\* acquire.lua: those of the wanted lanes that are free or takeable, at one new lane epoch. Owned lanes keep theirs.
+Takes(p, wanted) ==
     LET m == p.member
         takeable(o) == lease[o] = "ended" \/ ~On("lease-end")
-        gained == {l \in Lane : assigned[l] = m /\ ~Owns(m, l) /\ (owner[l] = Free \/ takeable(owner[l].member))}
+        gained == {l \in wanted : ~Owns(m, l) /\ (owner[l] = Free \/ takeable(owner[l].member))}
         counter == IF On("no-epoch-twice") \/ epochs = 0 THEN epochs + 1 ELSE epochs
-        after == [l \in Lane |-> IF l \in gained THEN [member |-> m, epoch |-> counter] ELSE owner[l]]
-        reads(l) == after[l].member = m /\ position[l] < End
     IN  /\ state[p] = "idle" /\ Latest(p)
         /\ gained # {} => counter <= Epochs
-        /\ \E l \in Lane : reads(l)
-        /\ owner' = after
+        /\ owner' = [l \in Lane |-> IF l \in gained THEN [member |-> m, epoch |-> counter] ELSE owner[l]]
         /\ epochs' = IF gained # {} THEN counter ELSE epochs
-        /\ slice' = [slice EXCEPT ![p] = [l \in Lane |->
-               IF reads(l) THEN [epoch |-> after[l].epoch, from |-> position[l], read |-> FALSE] ELSE Nothing]]
-        /\ Goes(p, "planned")
         /\ Renew(p)
-        /\ UNCHANGED <<life, assigned, occasion, position, sink>>
 
-\* authorize.lua: the lanes that the member still owns at their lane epochs are read, and the others are left out.
+\* planning.py: Spark's offset log has these slices from now on.
+Plans(p, slices) ==
+    /\ state[p] = "idle" /\ slices # NoSlices
+    /\ slice' = [slice EXCEPT ![p] = slices]
+    /\ Goes(p, "planned")
+
+\* Look, acquire and plan in one: all assigned lanes, from the positions in the answer.
+Plan(p) ==
+    /\ Takes(p, {l \in Lane : assigned[l] = p.member})
+    /\ Plans(p, [l \in Lane |-> IF owner'[l].member = p.member /\ position[l] < End
+           THEN [epoch |-> owner'[l].epoch, from |-> position[l], until |-> position[l] + 1, read |-> FALSE]
+           ELSE Nothing])
+    /\ UNCHANGED <<life, assigned, occasion, position, sink>>
+
+\* authorize.lua: the lanes that the member still owns at their lane epochs are read, and the others are left out. If the
+\* answer is lost, the process asks again.
 Authorize(p) ==
     LET mine(l) == owner[l] = [member |-> p.member, epoch |-> slice[p][l].epoch] \/ ~On("authorize-every-batch")
-    IN  /\ state[p] = "planned" /\ Latest(p)
+    IN  /\ state[p] \in {"planned", "reading"} /\ Latest(p)
         /\ slice' = [slice EXCEPT ![p] = [l \in Lane |->
                [slice[p][l] EXCEPT !.read = slice[p][l] # Nothing /\ mine(l)]]]
         /\ Goes(p, "reading")
@@ -163,7 +178,7 @@ Authorize(p) ==
 \* The sink has the batch, and Spark has written its commit log. Tasks of a process that left may still write.
 Complete(p) ==
     /\ state[p] \in {"reading", "left"}
-    /\ sink' = [l \in Lane |-> sink[l] \cup (IF slice[p][l].read THEN {slice[p][l].from} ELSE {})]
+    /\ sink' = [l \in Lane |-> sink[l] \cup (IF slice[p][l].read THEN slice[p][l].from..(slice[p][l].until - 1) ELSE {})]
     /\ Goes(p, IF state[p] = "left" THEN "left" ELSE "done")
     /\ UNCHANGED <<redis, slice>>
 
@@ -172,29 +187,31 @@ Commit(p) ==
     LET mine(l) == owner[l] = [member |-> p.member, epoch |-> slice[p][l].epoch] \/ ~On("fence-by-lane-epoch")
         moves(l) == slice[p][l] # Nothing /\ mine(l) /\ position[l] <= slice[p][l].from
     IN  /\ state[p] = "done" /\ Latest(p)
-        /\ position' = [l \in Lane |-> IF moves(l) THEN slice[p][l].from + 1 ELSE position[l]]
+        /\ position' = [l \in Lane |-> IF moves(l) THEN slice[p][l].until ELSE position[l]]
         /\ slice' = [slice EXCEPT ![p] = NoSlices]
         /\ Goes(p, "idle")
         /\ Renew(p)
         /\ UNCHANGED <<life, assigned, occasion, owner, epochs, sink>>
 
-\* leave.lua: frees the lanes without an unconfirmed slice. The others wait for the end of the lease.
-Leave(p) ==
+\* leave.lua: frees all lanes but those with an unconfirmed slice, which wait for the end of the lease. It may keep more.
+Unconfirmed(p) == {l \in Owned(p) : state[p] \in {"reading", "done"} /\ slice[p][l].read /\ On("leave-keeps-unconfirmed")}
+
+Leave(p, kept) ==
     LET m == p.member
-        kept == {l \in Lane : Owns(m, l) /\ state[p] \in {"reading", "done"} /\ slice[p][l].read
-                              /\ On("leave-keeps-unconfirmed")}
-    IN  /\ state[p] \notin {"absent", "left"} /\ Latest(p)
+    IN  /\ Lives(p) /\ Latest(p)
+        /\ Unconfirmed(p) \subseteq kept /\ kept \subseteq Owned(p)
         /\ owner' = [l \in Lane |-> IF Owns(m, l) /\ l \notin kept THEN Free ELSE owner[l]]
         /\ lease' = [lease EXCEPT ![m] = IF kept = {} THEN "ended" ELSE "leaving"]
-        /\ Goes(p, "left")
+        /\ Goes(p, IF state[p] = "done" THEN "parted" ELSE "left")
         /\ UNCHANGED <<life, assigned, occasion, epochs, position, slice, sink>>
 
 Next ==
     \/ \E m \in Member : LeaseEnds(m)
     \/ \E p \in Process :
         \/ Join(p) \/ Heartbeat(p) \/ Assign(p) \/ Plan(p)
-        \/ Authorize(p) \/ Complete(p) \/ Commit(p) \/ Leave(p)
-        \/ \E l \in Lane : Release(p, l)
+        \/ Authorize(p) \/ Complete(p) \/ Commit(p)
+        \/ Leave(p, Unconfirmed(p))
+        \/ \E l \in Lane : Release(p, {l})
 
 Spec == Init /\ [][Next]_vars
 

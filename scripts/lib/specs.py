@@ -2,24 +2,34 @@
 
 Each model must keep all its invariants. Then each of its rules is switched off by itself, and exactly the invariant of
 that name must break: without `lease-end`, `LeaseEnd`. docs/spec.md says what the models have.
+
+With `--traces N`, it checks recorded schedules of the simulation against the model instead. Each of their steps must be
+a step of `specs/LeaseTrace.tla`, each action of the model must be among them, and each forgery must be rejected.
 """
 
 import argparse
 import hashlib
+import logging
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
 
+import processes
+import servers
+import traces
 from broker_jars import ROOT, TLC
+from simulation.world import IN_MEMORY, Valkey
 from spark_coop_source.servers.java import java, java_version
+from traces import Trace
 
 SHA256 = "fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3"
 SPECS = ROOT / "specs"
@@ -62,18 +72,24 @@ class Check:
         return invariant_of(self.off) if self.off else _KEPT
 
     def run(self) -> Outcome:
-        """Run TLC in a temporary folder: it writes its states and traces beside the model."""
-        with tempfile.TemporaryDirectory(prefix="coop-specs-") as name:
-            folder = Path(name)
-            shutil.copy(SPECS / f"{self.model}.tla", folder)
-            (folder / "checked.cfg").write_text(self.config)
-            command = [java(), "-XX:+UseSerialGC", "-Xmx256m", "-cp", str(jar()), "tlc2.TLC", "-nowarning"]
-            command += ["-workers", "1", "-metadir", str(folder / "states"), "-config", "checked.cfg"]
-            command += [f"{self.model}.tla"]
-            ended = subprocess.run(
-                command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-            )
+        """Run TLC."""
+        ended = run_tlc(self.model, self.config)
         return Outcome.of(ended.stdout + ended.stderr)
+
+
+def run_tlc(model: str, config: str, recorded: str = "") -> subprocess.CompletedProcess[str]:
+    """Run TLC in a temporary folder, as it writes its states beside the model; `recorded`: the module of that name."""
+    with tempfile.TemporaryDirectory(prefix="coop-specs-") as name:
+        folder = Path(name)
+        for file in SPECS.glob("*.tla"):
+            shutil.copy(file, folder)
+        (folder / "checked.cfg").write_text(config)
+        (folder / "Recorded.tla").write_text(recorded)
+        command = [java(), "-XX:+UseSerialGC", "-Xmx256m", "-cp", str(jar()), "tlc2.TLC", "-nowarning"]
+        command += ["-workers", "1", "-metadir", str(folder / "states"), "-config", "checked.cfg", f"{model}.tla"]
+        return subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
 
 
 def jar() -> Path:
@@ -95,7 +111,7 @@ def fetch() -> None:
 
 def models() -> list[str]:
     """The names of the models."""
-    return sorted(file.stem for file in SPECS.glob("*.tla"))
+    return sorted(file.stem for file in SPECS.glob("*.tla") if not file.stem.endswith("Trace"))
 
 
 def switches(model: str) -> list[str]:
@@ -128,15 +144,96 @@ def checks(model: str) -> Iterator[Check]:
     yield from (Check(model, without(rule, config, rules), rule) for rule in rules)
 
 
+# -- recorded schedules ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where TLC found that a recorded schedule is none of the model."""
+
+    trace: Trace
+    step: int
+
+    def __str__(self) -> str:
+        shown = self.trace.steps[max(0, self.step - 3) : self.step + 1]
+        return f"seed {self.trace.seed}, step {self.step} is none of the model, after these:\n  " + "\n  ".join(
+            map(str, shown)
+        )
+
+
+def replay(recorded: Sequence[Trace]) -> Stop | None:
+    """Replay traces with as many lanes each; the first step that is none of the model. Raises if TLC has no verdict."""
+    ended = run_tlc("LeaseTrace", (SPECS / "LeaseTrace.cfg").read_text(), traces.module(recorded))
+    if ended.returncode == 0:
+        return None
+    at = traces.stopped_at(ended.stdout)
+    if at is None:
+        raise RuntimeError(Outcome.of(ended.stdout + ended.stderr).result)
+    return Stop(recorded[at[0]], at[1])
+
+
+def record(seeds: range) -> list[Trace]:
+    """Record the schedules of these seeds."""
+    for name in ("coordinator", "spark_coop_source"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with tempfile.TemporaryDirectory(prefix="coop-specs-valkey-") as folder, processes.ending_politely():
+        server = servers.valkey(Path(folder), more=IN_MEMORY)
+        valkey = Valkey(server.local_address or server.address)
+        try:
+            return [traces.record(valkey, seed) for seed in seeds]
+        finally:
+            valkey.close()
+            server.stop()
+
+
+def check_traces(seeds: range) -> Iterator[str]:
+    """Check the schedules of these seeds, and print what they had; yields what is wrong."""
+    began = time.monotonic()
+    recorded = record(seeds)
+    yield from (f"seed {trace.seed}: {trace.violation}" for trace in recorded if trace.violation)
+    steps, left_out = sum(len(t.steps) for t in recorded), sum(t.repeats for t in recorded)
+    print(f"{len(recorded)} schedules from seed {seeds.start}: {steps:,} steps, {left_out:,} repeated ones left out")
+    print(f"recorded in {time.monotonic() - began:.0f} s")
+    began, found = time.monotonic(), traces.counts(recorded)
+    yield from (str(stop) for group in traces.by_lanes(recorded) if (stop := replay(group)))
+    print(f"replayed in {time.monotonic() - began:.0f} s")
+    _show("steps", found)
+    _show("not in the model", sum((Counter(trace.beside) for trace in recorded), Counter()))
+    _show("records that end before their schedule", Counter(t.ends_at for t in recorded if t.ends_at))
+    yield from (f"no schedule has the action {action!r}" for action in traces.ACTIONS if not found[action])
+    for rule in traces.FORGERIES:
+        if (forged := traces.forgery(rule, recorded)) is None:
+            yield f"no schedule gives an occasion to break {rule}"
+        elif (stop := replay([forged])) is None or stop.step != len(forged.steps) - 1:
+            yield f"a schedule that breaks {rule} is not rejected where it does: {stop or forged.steps[-2:]}"
+        else:
+            print(f"without {rule}: rejected at step {stop.step} of seed {forged.seed}", flush=True)
+
+
+def _show(what: str, found: Counter[str]) -> None:
+    print(f"{what}: {', '.join(f'{count:,} {name}' for name, count in found.most_common()) or 'none'}")
+
+
 def main() -> int:
     """0 if every result is the expected one."""
     parser = argparse.ArgumentParser(prog="scripts/specs", description=__doc__)
     parser.add_argument("--model", choices=models(), help="only this model")
-    chosen = parser.parse_args().model
+    parser.add_argument("--traces", type=int, metavar="N", help="check N recorded schedules instead")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="the first seed of these (default 0)")
+    wanted = parser.parse_args()
     fetch()
+    if wanted.traces:
+        mistakes = list(check_traces(range(wanted.seed, wanted.seed + wanted.traces)))
+        print("\n".join(mistakes) or "All schedules are of the model, and each forgery is rejected.")
+        return 1 if mistakes else 0
+    return check_models([wanted.model] if wanted.model else models())
+
+
+def check_models(chosen: Sequence[str]) -> int:
+    """Check models with all their rules, and with each of them switched off; 0 if every result is the expected one."""
     print(ROW.format("model", "without the rule", "states", "distinct", "seconds", "result"))
     wrong = 0
-    for model in [chosen] if chosen else models():
+    for model in chosen:
         for check in checks(model):
             began = time.monotonic()
             outcome = check.run()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mutants.changes import Change
 
-_FOLDERS = ("coordinator", "spark_coop_source", "scripts", "tests", "conf", "docs")
+_FOLDERS = ("coordinator", "spark_coop_source", "scripts", "specs", "tests", "conf", "docs")
 _FILES = ("README.md", "setup.cfg", "pyproject.toml")
 _CACHE = ".cache"  # the jars of Kafka, for tests that start a broker of their own
 

@@ -44,7 +44,7 @@ class Applications:
         self._longest_ms = 300_000 if world.peaceful else world.random.choice((300_000, 300_000, 12_000))
         if world.waits:
             self._longest_ms = 12_000
-        self._available_now = world.chance(0.25)
+        self._available_now = world.chance(0.25) and not world.modelled
         self.most_ics = world.random.choice((10_000, 10_000, 1, 3))
 
     @property
@@ -57,7 +57,7 @@ class Applications:
         """The empty checkpoint of a new application."""
         taken = self.world.random.choice((0,) * 7 + (1, 2))
         name = f"c{len(self._checkpoints)}"
-        self._checkpoints.append(Checkpoint(name, taken=0 if self.world.peaceful else taken))
+        self._checkpoints.append(Checkpoint(name, taken=0 if self.world.peaceful or self.world.modelled else taken))
         if self.world.kafka.apart:
             topics = self.world.kafka.topics
             self._checkpoints[-1].topics = self._topics.choice(((topics[0],), (topics[1],), topics))
@@ -97,6 +97,8 @@ class Applications:
             wishes = replace(wishes, acknowledges=True)  # so that the cap is reached
         if self.world.wide:
             wishes = wishes.widened()
+        if self.world.modelled:
+            wishes = wishes.modelled()
         if self.world.cuts:
             wishes = replace(wishes, acknowledges=False, orders=False)
         if self.world.joined:

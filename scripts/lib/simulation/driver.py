@@ -80,6 +80,7 @@ class Driver(Process):
             return False
         ck.wal.append(end)
         ck.planned_with.append(self.filter)
+        self.world.logged(self.service.state.life.caller, offset_of(end))
         self._planned.append(end)
         self.trace(f"WAL {n}: {end}")
         if any(pins.outside(lane.hashes, self.pinned) for _, lane in offset_of(end)):
@@ -232,6 +233,7 @@ class Driver(Process):
             self.concurrent("commit log")
             return False
         self.checkpoint.committed.add(n)
+        self.world.logged(self.service.state.life.caller, None)
         self.trace(f"commit log {n}")
         self.world.scheduler.turn()
         return True

@@ -58,6 +58,14 @@ def without_order(mixture: Mixture) -> Mixture:
     return {f: weight for f, weight in mixture.items() if f not in never}
 
 
+def modelled(mixture: Mixture) -> Mixture:
+    """The same without faults that `specs/Lease.tla` does not have, and with more that fences must see."""
+    lives = {_crash, _doom, _stop, stopped_in_a_batch, _kill_jvm, _pause_process, _pause_jvm, _pause_task, _start}
+    kept = lives | {_second_driver, _produce, _resplit, _slow_key, _time_passes, _outage, _short_outage, _ghost}
+    more = {_second_driver: 12.0, _ghost: 12.0, _pause_process: 30.0}
+    return {fault: more.get(fault, weight) for fault, weight in mixture.items() if fault in kept}
+
+
 def upgrading(mixture: Mixture) -> Mixture:
     """The same, with policies that change often enough to complete the upgrade."""
     return {**mixture, _policy: 60}

@@ -106,14 +106,15 @@ def _kinds(world: World, seed: int) -> list[tuple[Callable[[faults.Mixture], fau
         (faults.losing_in_batches, world.wide and rough),
         (faults.redundant, world.redundant),
         (faults.draining, world.standbys.drains and rough),
+        (faults.modelled, world.modelled),
     ]
 
 
 class Schedule:
     """Faults for a while, then a quiet end in which all records must arrive; the seed decides all of it."""
 
-    def __init__(self, valkey: Valkey, seed: int) -> None:
-        self.world = World(valkey, seed)
+    def __init__(self, valkey: Valkey, seed: int, *, modelled: bool = False) -> None:
+        self.world = World(valkey, seed, modelled=modelled)
         self._faults = faults.mixture(self.world.random, peaceful=self.world.peaceful)
         for kind, wanted in _kinds(self.world, seed):
             self._faults = kind(self._faults) if wanted else self._faults
@@ -128,7 +129,7 @@ class Schedule:
         world, apps = self.world, self._apps
         if world.without_order:
             self._faults = faults.without_order(self._faults)
-        elif world.chance(0.15) and not (world.peaceful or world.redundant):
+        elif world.chance(0.15) and not (world.peaceful or world.redundant or world.modelled):
             policies.begin_plain(world, apps)
             self._faults = faults.upgrading(self._faults)
         world.produce(world.random.randint(0, 8), MOST_RECORDS)

@@ -64,6 +64,10 @@ class Wishes:
         mine = replace(self, limits=limits, cutting=cutting, early_ends=False)
         return replace(mine, acknowledges=False, orders=False, replays_acknowledged=True)
 
+    def modelled(self) -> "Wishes":
+        """The wishes of a member of `specs/Lease.tla`: its batches end as planned, and only they move positions."""
+        return replace(self, early_ends=False, acknowledges=False, orders=False)
+
     def widened(self) -> "Wishes":
         """The wishes of a member that reads thousands of offsets in a slice: no limit counts single offsets.
 

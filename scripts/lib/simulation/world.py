@@ -14,8 +14,10 @@ import redis
 
 from coordinator.assignment.settings import GroupSettings, Ordering
 from coordinator.progress.growth import Growth
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import Entries, RedisClient
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.replies import Caller
 from coordinator.values.offset_spec import Earliest, Latest
 from coordinator.values.subscription import TopicPartition
 from simulation import failing
@@ -63,19 +65,23 @@ class Valkey:
 class World:
     """The state that the actors of one schedule share; the seed decides all of it."""
 
-    def __init__(self, valkey: Valkey, seed: int) -> None:
+    def __init__(self, valkey: Valkey, seed: int, *, modelled: bool = False) -> None:
         self.random = Random(seed)  # noqa: S311 - it must replay
+        self.modelled = modelled  # only kinds of groups and members that `specs/Lease.tla` has
+        self.logged: Callable[[Caller, StreamOffset | None], None] = lambda _, __: None  # in Spark's logs: see `Driver`
         self.group = f"simulation-{seed}"
-        self.without_order = Random(f"{seed} ordering").random() < 0.2  # noqa: S311 - other schedules stay as they were
+        ordering = Random(f"{seed} ordering")  # noqa: S311 - other schedules stay as they were
+        self.without_order = ordering.random() < 0.2 and not modelled
         self._draw_failing(Random(f"{seed} failing"))  # noqa: S311 - likewise
         self.waits = Random(f"{seed} waits").random() < 0.15  # noqa: S311 - triggers are longer than the longest batch
-        self.retires = Random(f"{seed} retired").random() < 0.3  # noqa: S311 - likewise
+        self.retires = Random(f"{seed} retired").random() < 0.3 and not modelled  # noqa: S311 - likewise
         self.grows = Random(f"{seed} growths").random() < 0.15  # noqa: S311 - often, and while nobody looks
         self.story: list[str] = []
         self.scheduler = Scheduler(self.random)
         self.clock = VirtualClock(self.scheduler)
-        self.brokers = Brokers(seed)
-        self.joined = not self.without_order and Random(f"{seed} joined").random() < 0.12  # noqa: S311 - likewise
+        self.brokers = Brokers(None if modelled else seed)
+        joined = Random(f"{seed} joined")  # noqa: S311 - likewise
+        self.joined = not (self.without_order or modelled) and joined.random() < 0.12
         self.kafka = SimulatedKafka(
             self.random.randint(1, 2),
             self._topics(Random(f"{seed} topics")),  # noqa: S311 - likewise
@@ -84,10 +90,11 @@ class World:
         )
         self.producers = Producers(self.kafka, self.random)
         stretches = Random(f"{seed} stretches")  # noqa: S311 - likewise
-        self.wide = len(self.kafka.topics) == 1 and stretches.random() < 0.06  # slices of thousands of offsets
+        single = len(self.kafka.topics) == 1 and not modelled
+        self.wide = single and stretches.random() < 0.06  # slices of thousands of offsets
         self.producers.stretches = stretches if self.wide else None
         self.growth_grace_ms = self.random.choice((6_000, 40_000))
-        self._visible, self._remembers = self.random.choice(list(Visible)), self.chance(0.5)
+        self._visible, self._remembers = self.random.choice(list(Visible)), self.chance(0.5) and not modelled
         self.starting = self.random.choice((Earliest(), Earliest(), Latest()))
         self._valkey = valkey
         self._found(Counter())
@@ -96,7 +103,8 @@ class World:
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
         self._draw_kinds(seed)
-        whole = self.peaceful and not (self.without_order or self.joined) and Random(f"{seed} whole").random() < 0.3  # noqa: S311
+        by_key = self.without_order or self.joined or modelled
+        whole = self.peaceful and not by_key and Random(f"{seed} whole").random() < 0.3  # noqa: S311 - likewise
         self.ordering: Ordering = "none" if self.without_order else "partition" if whole else "key"
         if whole:
             self.on_error = False  # a function by key is refused there
@@ -149,11 +157,11 @@ class World:
         """One topic; or two that are joined, or that have different subscribers."""
         if self.joined:
             return TOPIC, JOINED
-        return (TOPIC, OTHER) if random.random() < 0.12 else (TOPIC,)
+        return (TOPIC, OTHER) if random.random() < 0.12 and not self.modelled else (TOPIC,)
 
     def _draw_failing(self, fails: Random) -> None:
         """What happens to records on which the function fails."""
-        self.on_error = not self.without_order and fails.random() < 0.5
+        self.on_error = not self.without_order and fails.random() < 0.5 and not self.modelled
         self.then = fails.choice(("park", "park", "dead_letter"))
         few = self.then == "dead_letter"  # parked keys at the cap hold back their partition until they are released
         self.max_deferred_keys = fails.choice((10_000, 3, 1)) if few else 10_000
@@ -161,18 +169,20 @@ class World:
 
     def _draw_kinds(self, seed: int) -> None:
         """The kinds of members, and what may happen to their logs. Each draws by itself."""
-        self.pins = Pins(seed, possible=not (self.peaceful or self.without_order) and len(self.kafka.topics) == 1)
-        may_cut = not (self.peaceful or self.pins or self.wide) and len(self.kafka.topics) == 1
+        single = len(self.kafka.topics) == 1 and not self.modelled
+        self.pins = Pins(seed, possible=not (self.peaceful or self.without_order) and single)
+        may_cut = not (self.peaceful or self.pins or self.wide) and single
         self.cuts = Cuts(seed, self.kafka, self.sink, possible=may_cut)
         self.invariants.excused = self.cuts.excuses
-        self.filters = Filters(seed, may_change=not (self.peaceful or self.pins or self.kafka.apart))
-        may = not (self.pins or self.without_order) and len(self.kafka.topics) == 1
+        self.filters = Filters(seed, may_change=not (self.peaceful or self.pins or self.kafka.apart or self.modelled))
+        may = not (self.pins or self.without_order) and single
         self.standbys = Standbys(seed, self.server.seen, possible=may)
         drawn = {"standbys": self.standbys, "a filter": self.filters, "joined topics": self.joined}
         drawn |= {"different subscribers": self.kafka.apart, "cuts": self.cuts, "long triggers": self.waits}
         plain = may and not (self.wide or self.cuts or self.standbys or self.standbys.drains or self.filters)
         alone = Random(f"{seed} alone").random() < 0.08  # noqa: S311 - likewise
-        self.alone = alone and not (self.pins or self.without_order or self.joined or self.kafka.apart)
+        others = self.pins or self.without_order or self.joined or self.kafka.apart or self.modelled
+        self.alone = alone and not others
         self.server.seen["with sharing=never"] += self.alone
         self.redundant = plain and not self.alone and Random(f"{seed} sets").random() < 0.35  # noqa: S311 - it must replay
         self.retires = self.retires and not (self.kafka.apart or self.redundant)
