@@ -33,8 +33,9 @@ site:  ## build the documentation
 simulate:  ## a minute of the simulation, from a new seed
 	scripts/simulate --seconds 60
 
-specs:  ## the models of the protocol, and each rule switched off
+specs:  ## the models of the protocol, each rule switched off, and schedules that are replayed on a model
 	scripts/specs
+	scripts/specs --traces 50
 
 ci:  ## everything that a change must pass
 	.ci/run

@@ -95,8 +95,9 @@ class Recorder(RedisClient):
             return
         if process[1] < len(self._lives[caller.member]):
             self.ends_at = "two drivers write the logs of one checkpoint"
-        step = {"ev": "plan", "slices": self._slices(end)} if end else {"ev": "complete"}
-        self._append({**step, "p": process})
+        else:
+            step = {"ev": "plan", "slices": self._slices(end)} if end else {"ev": "complete"}
+            self._append({**step, "p": process})
 
     # -- steps ---------------------------------------------------------------------------------
 
