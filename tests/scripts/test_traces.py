@@ -32,10 +32,14 @@ SOUND = Trace(7, 2, STEPS)
 
 _LUA = "coordinator/redis/lua"
 BROKEN = {
+    "authorize-every-batch": Put(
+        f"{_LUA}/authorize.lua:owned_of", "member == call.member and epoch == piece.left.a", "member"
+    ),
     "lease-end": Holds(f"{_LUA}/acquire.lua:acquire", "takeable(K.leases"),
     "leave-keeps-unconfirmed": Put(f"{_LUA}/leave.lua", "not unconfirmed", "true"),
+    "no-epoch-twice": Put(f"{_LUA}/acquire.lua:new_owner", "'epochs') + 1", "'epochs')"),
 }
-"""Code that breaks a rule."""
+"""Code that breaks a rule, so often that a dozen schedules show it."""
 
 _REPLAY = """
 import specs, traces
