@@ -92,7 +92,7 @@ def idle() -> tuple[ByKind, Hands, Turns]:
 def test_an_idle_look__rests_and_asks_redis_once() -> None:
     world, clock, member = idle()
     assert member.run(NEXT_OFFSET, call(FIRST)) is None
-    assert (world.names(), clock.waits) == ("WatchLogs Learn LookAtGroup ReadLogEnds", [250])
+    assert (world.names(), clock.waits) == ("Learn WatchLogs LookAtGroup ReadLogEnds", [250])
 
 
 def test_new_records_after_an_idle_look__acquire_again_before_the_plan() -> None:
@@ -100,7 +100,7 @@ def test_new_records_after_an_idle_look__acquire_again_before_the_plan() -> None
     world.of[requests.ReadLogEnds] = {TP: Bounds(0, 120)}
     assert member.run(NEXT_OFFSET, call(FIRST)) == replace(end_of(100, 120), member="m-minted")
     assert world.names() == (
-        "WatchLogs Learn LookAtGroup ReadLogEnds ReportEnds Grant LookAtGroup Acquire ReadLogEnds ReadWorking "
+        "Learn WatchLogs LookAtGroup ReadLogEnds ReportEnds Grant LookAtGroup Acquire ReadLogEnds ReadWorking "
         "ReadFailing ReadTopics"
     )
 
