@@ -309,7 +309,7 @@ def test_a_group_that_is_called_as_an_option_keeps_its_name(run: Run, redis_url:
 def test_a_strike_that_there_is_not_is_not_found(run: Run, redis_url: str, known: str) -> None:
     code, out, err = run("release", known, "orders:9", "--reason", "x", "--redis", redis_url)
     assert (code, out) == (1, "")
-    check_line(err, "UNKNOWN_STRIKE", "no strike and no parked key in orders-9", "coop-kafka stuck")
+    check_line(err, "UNKNOWN_STRIKE", "no suspect and nothing quarantined in orders-9", "coop-kafka stuck")
 
 
 LOOKS = {

@@ -294,7 +294,7 @@ def test_a_commit_by_plain_offsets_is_refused_above_a_hole_that_it_does_not_cove
     pair.a().commit_rows(rows_of(pair, "40-40"))
     with pytest.raises(OrderedCommitRefusedError, match="reserve rows by their acknowledgements") as refused:
         pair.a().commit(TP, OffsetRange.parse("47-47"))
-    assert "from the offset behind the last row before them" in str(refused.value)
+    assert "offsets from the one after the last row before them" in str(refused.value)
     pair.a().commit(TP, OffsetRange.parse("41-47"))
     assert pair.positions == [48, 40]
 

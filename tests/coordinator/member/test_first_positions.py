@@ -65,7 +65,7 @@ def reads_on(at: int = 42, unused: str = "", *, info: bool = True) -> tuple[Requ
     why = f"a query without a checkpoint reads on where the group stands: orders-0 at {at}{unused}"
     remedy = (
         "to read all records again, as for a full refresh, stop the queries of the group and run coop-kafka "
-        "reset-offsets g --all-topics --to-earliest --execute before the start; to read from another start beside it, "
+        "reset-offsets g --all-topics --to-earliest --execute before the start; to read from another start as well, "
         "use another group."
     )
     return LogLine(f"group g: {why}. Remedy: {remedy}", info=info), Event("continue", why)

@@ -88,7 +88,7 @@ def test_a_provider_that_fails_is_an_outage(valkey: OwnValkey, guarded: redis.Re
         (named("redis://127.0.0.1:1", Wrong), "Wrong of redisUrl has no get_credentials()"),
         ("redis://127.0.0.1:1?credential_provider=gone:Gone", "cannot be created: ModuleNotFoundError"),
         ("redis://127.0.0.1:1?credential_provider=gone", "credential_provider is not module:Class"),
-        (named("redis://:hunter2@127.0.0.1:1", Rotating), "user or password, and a credential_provider beside them"),
+        (named("redis://:hunter2@127.0.0.1:1", Rotating), "a user or a password, and also a credential_provider"),
     ],
 )
 def test_a_wrong_provider_is_named(url: str, why: str) -> None:

@@ -140,7 +140,7 @@ def test_a_group_with_live_consumers_is_not_imported(
     asked = ("import", group, "--from", f"kafka-group:{group}-old", *place)
     assert run(*asked)[0] == 0, "it may be looked at"
     code, _, err = run(*asked, "--execute")
-    assert (code, "GROUP_BUSY" in err, "has live consumers" in err) == (1, True, True)
+    assert (code, "GROUP_BUSY" in err, "has active consumers" in err) == (1, True, True)
 
 
 @pytest.mark.parametrize(
