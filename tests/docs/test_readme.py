@@ -47,7 +47,7 @@ BEGUN_WITH = {code for page in BEGINNING for code in samples(page)}
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
 JOBS = [c for c in PYTHON if "SparkSession" in c]
 READING = [c for c in PYTHON if c and c not in SENDING and c not in JOBS]
-OUTPUT = re.compile(r'\.start\("([^"]+)"\)')
+OUTPUT = re.compile(r'\.(?:start|write.mode\("append"\).parquet)\("([^"]+)"\)')
 A_PART = "[[0,"
 """Code that reads some key hashes only."""
 COMMANDS = [command for page in BEGINNING for command in commands(page)]
