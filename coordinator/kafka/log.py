@@ -157,21 +157,18 @@ class KafkaLog:
         Raises `KafkaUnavailableError` once the leader of another has been away for longer than the patience.
         """
         wanted = list(partitions)
-        at = self._watch.bounds(wanted)
-        questions = {EARLIEST: wanted} if beginnings is None else {}
-        questions |= {LATEST: wanted} if at is None else {}
+        questions = {LATEST: wanted} if beginnings is not None else {EARLIEST: wanted, LATEST: wanted}
         found, missing = self._connection.ask(
             f"offsets of {len(wanted)} partitions", lambda session: look_up_now(session, questions, self._isolation)
         )
         self._silence.noticed(wanted, missing)
         if beginnings is None:
             beginnings = {tp: at.offset for tp, at in found[EARLIEST].items()}
-        ends = found[LATEST] if at is None else {tp: LookedUp(b.end, b.epoch) for tp, b in at.items()}
-        return {tp: Bounds(beginnings[tp], *ends[tp]) for tp in wanted if tp not in missing}
+        return {tp: Bounds(beginnings[tp], *found[LATEST][tp]) for tp in wanted if tp not in missing}
 
-    def watch(self, at: Mapping[TopicPartition, Bounds], wake: Callable[[], None]) -> None:
+    def watch(self, ends: Mapping[TopicPartition, int], wake: Callable[[], None]) -> None:
         """Call `wake`, in another thread, once one of these logs has a record at its end; see `watch`."""
-        self._watch.begin(self._connection.leaders, at, wake)
+        self._watch.begin(self._connection.leaders, ends, wake)
 
     def leader(self, tp: TopicPartition) -> int:
         """The id of the broker that leads a partition, by the last answer."""

@@ -1,21 +1,20 @@
 """Waits for new records: a fetch to each leader stays open at the ends of the logs, and returns with the first record.
 
-    idle query    look at Redis every 250 ms; Kafka is asked nothing while the fetches are open
+    idle query    looks at Redis and Kafka every 250 ms
     new record    a fetch returns, and the query looks at once
 
 The fetches have connections of their own, since a broker answers the requests of a connection one after the other.
-They are a convenience: if one fails, the query looks at Kafka every 250 ms, as without them.
+They only end waits: nobody trusts a fetch that has not returned, and without any a query looks every 250 ms.
 """
 
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka import KafkaAdminClient
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, UnknownBrokerIdError
 from kafka.future import Future
 from kafka.net.manager import KafkaConnectionManager
 from kafka.protocol.consumer import FetchRequest, IsolationLevel
@@ -23,29 +22,26 @@ from kafka.protocol.consumer import FetchRequest, IsolationLevel
 from coordinator.errors import CoopKafkaError
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import IN_TIME, open_client
-from coordinator.values.subscription import Bounds, TopicPartition
+from coordinator.values.subscription import TopicPartition
 
 _log = logging.getLogger(__name__)
 
 WATCH_MS = 2_000
-"""The longest that a fetch stays open. Then Kafka is asked again, since a frozen leader returns nothing."""
+"""The longest that a fetch stays open; the next wait opens another."""
+
+CONNECT_MS = 1_000
+"""The longest attempt to connect: it holds up the query, which could look at Kafka meanwhile."""
 
 AGAIN_S = 30.0
-"""The pause before the next attempt after no broker could be reached."""
+"""The pause after the first attempt that failed. It doubles after each other one, up to `MOST_AGAIN_S`."""
+
+MOST_AGAIN_S = 600.0
 
 LAST_VERSION = 12
 """The last version of the request that names topics instead of their ids."""
 
 _Topic = FetchRequest.FetchTopic
 _Partition = FetchRequest.FetchTopic.FetchPartition
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A fetch that a leader has not answered, and the bounds of the logs at whose ends it waits."""
-
-    answer: Future
-    at: Mapping[TopicPartition, Bounds]
 
 
 class LogWatch:
@@ -55,33 +51,34 @@ class LogWatch:
         """`kafka` holds kafka-python's keyword arguments. It connects at the first `begin`."""
         self._kafka, self._isolation = kafka, isolation
         self._client: tuple[KafkaAdminClient, KafkaConnectionManager] | None = None
-        self._open: dict[int, _Open] = {}
-        self._not_before_s = 0.0
+        self._open: dict[int, Future] = {}  # by leader
+        self._not_before_s, self._pause_s = 0.0, AGAIN_S
 
     def begin(
-        self, leaders: Mapping[TopicPartition, int], at: Mapping[TopicPartition, Bounds], wake: Callable[[], None]
+        self, leaders: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], wake: Callable[[], None]
     ) -> None:
         """Open a fetch to each leader that has none. `wake` is called once one of them has returned records."""
-        if time.monotonic() < self._not_before_s or self.bounds(at) == at:
+        if time.monotonic() < self._not_before_s:
             return
-        by_leader = defaultdict[int, dict[TopicPartition, Bounds]](dict)
-        for tp, bounds in at.items():
-            by_leader[leaders.get(tp, -1)][tp] = bounds
-        wanted = {leader: of_it for leader, of_it in by_leader.items() if leader >= 0 and not self._waits(leader)}
+        wanted = defaultdict[int, dict[TopicPartition, int]](dict)
+        for tp, end in ends.items():
+            leader = leaders.get(tp, -1)
+            if leader >= 0 and not self.waits_for(leader):
+                wanted[leader][tp] = end
         try:
-            for leader, of_it in wanted.items():
-                (answer,) = self._manager().run(_sent, self._manager(), leader, self._request(of_it))
-                self._open[leader] = _Open(answer, of_it)
+            for leader, of_leader in wanted.items():
+                (answer,) = self._manager().run(_sent, self._manager(), leader, self._request(of_leader))
+                self._open[leader] = answer
                 answer.add_callback(lambda answer: wake() if _has_records(answer) else None)
-        except (CoopKafkaError, KafkaError, OSError) as error:
+        except (CoopKafkaError, KafkaError, OSError, RuntimeError) as error:
             _log.debug("no fetch waits for new records: %s", error)
             self.close()
-            self._not_before_s = time.monotonic() + AGAIN_S
+            self._not_before_s = time.monotonic() + self._pause_s
+            self._pause_s = min(2 * self._pause_s, MOST_AGAIN_S)
 
-    def bounds(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Bounds] | None:
-        """The bounds of these logs, if an open fetch says of each that nothing has come; else None."""
-        known = {tp: b for leader, asked in self._open.items() if self._waits(leader) for tp, b in asked.at.items()}
-        return {tp: known[tp] for tp in partitions} if known.keys() >= set(partitions) else None
+    def waits_for(self, leader: int) -> bool:
+        """Whether this leader has a fetch that it has not answered."""
+        return leader in self._open and not self._open[leader].is_done
 
     def close(self) -> None:
         """Close the connections; a later `begin` opens others."""
@@ -90,19 +87,17 @@ class LogWatch:
         if client is not None:
             client[0].close()
 
-    def _waits(self, leader: int) -> bool:
-        return leader in self._open and not self._open[leader].answer.is_done
-
     def _manager(self) -> KafkaConnectionManager:
         if self._client is None:
             known = {k: v for k, v in client_arguments(self._kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
-            self._client = open_client(KafkaAdminClient, {**IN_TIME, **known}, ())
+            self._client = open_client(KafkaAdminClient, {**IN_TIME, **known, "bootstrap_timeout_ms": CONNECT_MS}, ())
+            self._pause_s = AGAIN_S
         return self._client[1]
 
-    def _request(self, at: Mapping[TopicPartition, Bounds]) -> FetchRequest:
+    def _request(self, ends: Mapping[TopicPartition, int]) -> FetchRequest:
         topics = defaultdict[str, list[Any]](list)
-        for tp, bounds in at.items():
-            topics[tp.topic].append(_Partition(partition=tp.partition, fetch_offset=bounds.end, partition_max_bytes=1))
+        for tp, end in ends.items():
+            topics[tp.topic].append(_Partition(partition=tp.partition, fetch_offset=end, partition_max_bytes=1))
         return FetchRequest(
             max_wait_ms=WATCH_MS,
             min_bytes=1,
@@ -115,8 +110,12 @@ class LogWatch:
 
 
 async def _sent(manager: KafkaConnectionManager, leader: int, request: FetchRequest) -> tuple[Future]:
-    """The answer to come. Runs in kafka-python's thread."""
-    return (manager.send(request, node_id=leader),)
+    """The answer to come. Runs in kafka-python's thread, which learns new brokers only if it is asked to."""
+    try:
+        return (manager.send(request, node_id=leader, request_timeout_ms=WATCH_MS + CONNECT_MS),)
+    except UnknownBrokerIdError as error:
+        manager.cluster.request_update()
+        return (Future().failure(error),)
 
 
 def _has_records(answer: Any) -> bool:

@@ -107,9 +107,9 @@ class World:
                 raise
             return None
 
-    def watch(self, at: Mapping[TopicPartition, Bounds]) -> None:
+    def watch(self, ends: OffsetByPartition) -> None:
         """End the next wait once one of these logs has a new record."""
-        self.log.watch(at, self.clock.wake)
+        self.log.watch(ends, self.clock.wake)
 
     def left_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> Extents:
         """The ends of older leader epochs in the logs as they are now, each with the leader epoch of now.

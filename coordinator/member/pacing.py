@@ -7,7 +7,7 @@ from coordinator.member.limits import Limits
 from coordinator.member.requests import WatchLogs
 from coordinator.member.state import Pacing, State
 from coordinator.plan.planning import OwnedRanges, anything, backlog, levels
-from coordinator.values.subscription import Bounds, OffsetByPartition, TopicPartition
+from coordinator.values.subscription import OffsetByPartition, TopicPartition
 
 IDLE_MS = 250
 """The time between two looks of an idle query."""
@@ -30,11 +30,12 @@ def rest(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(rested, (WatchLogs(read),) if read else (), LookAgain(left))
 
 
-def _read_to_the_end(state: State) -> dict[TopicPartition, Bounds]:
-    """The logs of which nothing is left: a new record there can be read. Elsewhere it would change nothing."""
+def _read_to_the_end(state: State) -> dict[TopicPartition, int]:
+    """The ends of logs of which the member has read all: it can read a new record. Others would wake it for nothing."""
     work, bounds = state.pace.idle[0] if state.pace.idle else {}, state.log.bounds
     known = {tp: ranges for tp, ranges in work.items() if tp in bounds and tp not in state.log.unsure}
-    return {tp: bounds[tp] for tp, of_tp in known.items() if all(r.position >= bounds[tp].end for r in of_tp)}
+    done = [tp for tp, of_tp in known.items() if of_tp and all(r.position >= bounds[tp].end for r in of_tp)]
+    return {tp: bounds[tp].end for tp in done}
 
 
 def waits_for_leaders(state: State) -> bool:

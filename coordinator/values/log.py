@@ -32,7 +32,7 @@ class Log(Protocol):
     ) -> dict[TopicPartition, Bounds]:
         """The same of the partitions whose leader answers now. Raises once one has not answered for too long."""
 
-    def watch(self, at: Mapping[TopicPartition, Bounds], wake: Callable[[], None]) -> None:
+    def watch(self, ends: OffsetByPartition, wake: Callable[[], None]) -> None:
         """Call `wake`, perhaps in another thread, once one of these logs has a record at its end; or never."""
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

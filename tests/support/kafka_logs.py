@@ -56,7 +56,7 @@ class Through:
     ) -> dict[TopicPartition, Bounds]:
         return self.bounds(partitions, beginnings)
 
-    def watch(self, at: Mapping[TopicPartition, Bounds], wake: Callable[[], None]) -> None:
+    def watch(self, ends: Mapping[TopicPartition, int], wake: Callable[[], None]) -> None:
         pass  # a wait then takes its whole time
 
     def cluster_policies(self) -> tuple[str, Mapping[str, str]]:

@@ -154,8 +154,8 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
         "ordering": Meaning(_STREAM,
             "What the group keeps in order. key: the records of each key. partition: the records of each partition, "
             "which one task then reads whole. none: nothing; members then share partitions by offsets, and a slow key "
-            "delays no lane. All members need the same value. An empty group takes the value of the next member. See "
-            "[ordering](ordering.md)."),
+            "delays the member that reads it. All members need the same value. An empty group takes the value of the "
+            "next member. See [ordering](ordering.md)."),
         "policies": Meaning(_STREAM,
             "`required`: if the Kafka user may not read the topic `coop-kafka-policies`, and Redis has no copy of it,"
             " nothing is shared. `optional`: what Redis has holds. See [policies](sharing.md#policies)."),

@@ -251,7 +251,7 @@ class SimulatedLog:
         self._seen_silent = self._seen_silent - wanted | silent
         return self._bounds(sorted(wanted - silent), beginnings)
 
-    def watch(self, at: Mapping[TopicPartition, Bounds], wake: Callable[[], None]) -> None:
+    def watch(self, ends: Mapping[TopicPartition, int], wake: Callable[[], None]) -> None:
         """No fetch waits: a member must find records without one."""
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -141,6 +141,7 @@ def test_an_idle_query_waits_before_its_next_look_and_others_do_not() -> None:
         pytest.param(
             {TP: (OwnedRange(WHOLE, 60, "a.1", ceiling=60),)}, Limits(), None, id="what is left may not be read"
         ),
+        pytest.param({TP: ()}, Limits(), None, id="others own it"),
         pytest.param({TP: (OwnedRange(WHOLE, 100, "a.1"),)}, Limits(min_offsets=5), None, id="one record is no batch"),
     ],
 )
@@ -149,9 +150,9 @@ def test_a_record_ends_the_wait_of_an_idle_query_if_it_can_be_read(
 ) -> None:
     """Else each record would make it look again, as often as records come."""
     idle = after(pace_batch, state(work), now_ms=1_000)
-    bounds = {tp: idle.log.bounds[tp] for tp in watched or ()}
+    ends = {tp: idle.log.bounds[tp].end for tp in watched or ()}
     decision = decide(rest, idle, Seen(1_100), Call(SETUP, limits=limits))
-    assert decision.effects == ((WatchLogs(bounds),) if bounds else ())
+    assert decision.effects == ((WatchLogs(ends),) if ends else ())
     assert decision.outcome == LookAgain(IDLE_MS - 100)
 
 
