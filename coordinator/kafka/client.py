@@ -60,6 +60,11 @@ def client_arguments(kafka: Mapping[str, object]) -> dict[str, Any]:
     return arguments
 
 
+def arguments_of(kind: Any, kafka: Mapping[str, object]) -> dict[str, Any]:
+    """The same for another class of client, without the consumer's settings that it does not have."""
+    return {name: value for name, value in client_arguments(kafka).items() if name in kind.DEFAULT_CONFIG}
+
+
 def _check_login(mechanism: str) -> None:
     package = _PACKAGES.get(mechanism)
     if package is not None and importlib.util.find_spec(package) is None:

@@ -27,6 +27,7 @@ from kafka.errors import (
     NodeNotReadyError,
     NotControllerError,
     SaslAuthenticationFailedError,
+    UnknownBrokerIdError,
 )
 from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
@@ -36,7 +37,7 @@ from kafka.net.selector import NetworkSelector
 
 from coordinator.errors import CoopKafkaError, KafkaUnavailableError, UnknownTopicError
 from coordinator.kafka import internals
-from coordinator.kafka.client import client_arguments
+from coordinator.kafka.client import arguments_of
 from coordinator.kafka.error_codes import row_of
 from coordinator.kafka.errors import explained, is_refusal, unreachable, unusable_settings
 from coordinator.values.subscription import TopicPartition
@@ -178,9 +179,7 @@ class KafkaConnection:
     def _open(self) -> Session:
         """The open connection, or a new one."""
         if self._session is None:
-            # The consumer's settings that an admin client does not have are left out.
-            known = {k: v for k, v in client_arguments(self._kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
-            opened = open_client(KafkaAdminClient, {**IN_TIME, **known}, ())
+            opened = open_client(KafkaAdminClient, {**IN_TIME, **arguments_of(KafkaAdminClient, self._kafka)}, ())
             self._session = Session(*opened, addresses=self._addresses)
             self._answered_before = True
         return self._session
@@ -295,6 +294,20 @@ def open_client(
             raise unusable_settings(error, servers_of(own)) from None
         timeout_s = settings["bootstrap_timeout_ms"] / 1000
         raise unreachable(servers_of(own), timeout_s, manager.last_failure or error) from None
+
+
+def sent(manager: KafkaConnectionManager, request: object, leader: int, timeout_ms: float | None = None) -> Future:
+    """The answer to come. Runs in kafka-python's thread.
+
+    kafka-python reads which brokers live after a failure, and then not for five minutes.
+    """
+    try:
+        return manager.send(request, node_id=leader, request_timeout_ms=timeout_ms)
+    except UnknownBrokerIdError as error:  # a leader that lives again since then
+        manager.cluster.request_update()
+        return Future().failure(error)
+    except (KafkaError, OSError) as error:
+        return Future().failure(error)
 
 
 def servers_of(kafka: Mapping[str, object]) -> str:

@@ -25,7 +25,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from coordinator.kafka.connection import Session
+from coordinator.kafka.connection import Session, sent
 from coordinator.kafka.errors import error_text, forbidden_topic, is_passing, unknown_partitions, unknown_topics
 from coordinator.values.subscription import NO_ID, POLICIES, Topic, TopicPartition
 
@@ -130,7 +130,7 @@ def look_up(
     """
     _learn_leaders(session, {tp for wanted in questions for tp in wanted})
     requests = [
-        [(leader, _of_times(topics, isolation)) for leader, topics in _by_leader(wanted, session.leaders).items()]
+        [(leader, _of_times(topics, isolation)) for leader, topics in by_leader(wanted, session.leaders).items()]
         for wanted in questions
     ]
     all_answers = session.manager.run(_answers, session.manager, requests)
@@ -150,7 +150,7 @@ def look_up_now(
     requests = {
         (leader, time_ms, isolation.value): _of_times(topics, isolation)
         for time_ms, wanted in questions.items()
-        for leader, topics in _by_leader({tp: time_ms for tp in wanted if tp not in missing}, session.leaders).items()
+        for leader, topics in by_leader({tp: time_ms for tp in wanted if tp not in missing}, session.leaders).items()
     }
     answers = session.manager.run(_answers_now, session.manager, session.pending, requests)
     found: dict[int, dict[TopicPartition, LookedUp]] = {time_ms: {} for time_ms in questions}
@@ -178,7 +178,7 @@ def _copies(session: Session, tp: TopicPartition) -> str:
 def ends_of_epochs(session: Session, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     """The end, in each current log, of the records of that leader epoch and of older ones, if its leader knows."""
     _learn_leaders(session, set(epochs))
-    requests = [(leader, _of_epochs(topics)) for leader, topics in _by_leader(epochs, session.leaders).items()]
+    requests = [(leader, _of_epochs(topics)) for leader, topics in by_leader(epochs, session.leaders).items()]
     (answers,) = session.manager.run(_answers, session.manager, [requests])
     return {tp: end for answer in answers for tp, end in _epoch_ends(answer)}
 
@@ -229,14 +229,14 @@ def _of_epochs(topics: OfTopics) -> KafkaRequest:
     return OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=asked)
 
 
-def _by_leader(wanted: Wanted, leaders: Mapping[TopicPartition, int]) -> dict[int, OfTopics]:
+def by_leader(wanted: Wanted, leaders: Mapping[TopicPartition, int]) -> dict[int, OfTopics]:
     """The requested value of each partition, by its leader and by topic."""
-    by_leader: dict[int, OfTopics] = defaultdict(lambda: defaultdict(dict))
+    found: dict[int, OfTopics] = defaultdict(lambda: defaultdict(dict))
     for tp, what in wanted.items():
         if leaders[tp] < 0:
             raise errors.LeaderNotAvailableError(tp.topic)
-        by_leader[leaders[tp]][tp.topic][tp.partition] = what
-    return by_leader
+        found[leaders[tp]][tp.topic][tp.partition] = what
+    return found
 
 
 async def _answer(manager: KafkaConnectionManager, request: KafkaRequest) -> Response:
@@ -260,7 +260,7 @@ async def _answers_now(
 ) -> dict[tuple[int, int, int], Response]:
     """Runs in kafka-python's thread. The answers or errors; it waits only for questions that are new."""
     new = requests.keys() - pending.keys()
-    pending |= {key: _sent(manager, requests[key], key[0]) for key in new}
+    pending |= {key: sent(manager, requests[key], key[0]) for key in new}
     deadline = time.monotonic() + LEADER_MS / 1000
     answers: dict[tuple[int, int, int], Response] = {}
     for key in sorted(requests):
@@ -274,17 +274,6 @@ async def _answers_now(
         if pending[key].is_done:
             del pending[key]
     return answers
-
-
-def _sent(manager: KafkaConnectionManager, request: KafkaRequest, leader: int) -> Future:
-    """The answer to come. kafka-python reads which brokers live after a failure, and then not for five minutes."""
-    try:
-        return manager.send(request, node_id=leader)
-    except errors.UnknownBrokerIdError as error:  # a leader that lives again since then
-        manager.cluster.request_update()
-        return Future().failure(error)
-    except (errors.KafkaError, OSError) as error:
-        return Future().failure(error)
 
 
 async def _answers(

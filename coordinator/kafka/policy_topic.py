@@ -19,7 +19,7 @@ from kafka.protocol.consumer import IsolationLevel
 
 from coordinator.errors import InvalidOptionError, KafkaUnavailableError
 from coordinator.kafka import empty_markers
-from coordinator.kafka.client import client_arguments
+from coordinator.kafka.client import arguments_of, client_arguments
 from coordinator.kafka.connection import IN_TIME, KafkaConnection, Session, open_client
 from coordinator.kafka.offsets import described, look_up
 from coordinator.values.offset_spec import EARLIEST, LATEST
@@ -128,8 +128,7 @@ def _create(session: Session) -> None:
 
 def _write(kafka: Mapping[str, object], changes: Mapping[str, str]) -> None:
     """Write policies; all of them are acknowledged by all in-sync replicas when this returns."""
-    known = {k: v for k, v in client_arguments(kafka).items() if k in KafkaProducer.DEFAULT_CONFIG}
-    producer, _ = open_client(KafkaProducer, {**known, "acks": "all"}, [POLICIES])
+    producer, _ = open_client(KafkaProducer, {**arguments_of(KafkaProducer, kafka), "acks": "all"}, [POLICIES])
     with closing(producer):
         sent = [producer.send(POLICIES, v.encode() or None, k.encode(), partition=0) for k, v in changes.items()]
         for each in sent:

@@ -18,7 +18,7 @@ from kafka.producer.future import FutureRecordMetadata
 
 from coordinator.errors import CoopKafkaError
 from coordinator.kafka import internals
-from coordinator.kafka.client import client_arguments
+from coordinator.kafka.client import arguments_of
 from coordinator.kafka.connection import BACKOFF_MS, SHORT_PATIENCE_MS, open_client, servers_of
 from coordinator.kafka.errors import explained, not_written
 from coordinator.kafka.writable import check_writable
@@ -83,7 +83,7 @@ class RecordProducer:
         wanted = set(topics)
         for topic in wanted:
             check_writable(kafka, topic)
-        known = {k: v for k, v in client_arguments(kafka).items() if k in KafkaProducer.DEFAULT_CONFIG}
+        known = arguments_of(KafkaProducer, kafka)
         request_ms = int(str(known.get("request_timeout_ms", KafkaProducer.DEFAULT_CONFIG["request_timeout_ms"])))
         defaults = {"bootstrap_timeout_ms": SHORT_PATIENCE_MS, "reconnect_backoff_max_ms": BACKOFF_MS}
         delivery = {"delivery_timeout_ms": max(DELIVERY_MS, request_ms)}

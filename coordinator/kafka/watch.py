@@ -9,19 +9,19 @@ They only end waits: nobody trusts a fetch that has not returned, and without an
 
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka import KafkaAdminClient
-from kafka.errors import KafkaError, UnknownBrokerIdError
+from kafka.errors import KafkaError
 from kafka.future import Future
 from kafka.net.manager import KafkaConnectionManager
 from kafka.protocol.consumer import FetchRequest, IsolationLevel
 
 from coordinator.errors import CoopKafkaError
-from coordinator.kafka.client import client_arguments
-from coordinator.kafka.connection import IN_TIME, open_client
+from coordinator.kafka.client import arguments_of
+from coordinator.kafka.connection import IN_TIME, open_client, sent
+from coordinator.kafka.offsets import OfTopics, by_leader
 from coordinator.values.subscription import TopicPartition
 
 _log = logging.getLogger(__name__)
@@ -32,10 +32,8 @@ WATCH_MS = 2_000
 CONNECT_MS = 1_000
 """The longest attempt to connect: it holds up the query, which could look at Kafka meanwhile."""
 
-AGAIN_S = 30.0
-"""The pause after the first attempt that failed. It doubles after each other one, up to `MOST_AGAIN_S`."""
-
-MOST_AGAIN_S = 600.0
+AGAIN_S = 300.0
+"""The pause after an attempt that failed."""
 
 LAST_VERSION = 12
 """The last version of the request that names topics instead of their ids."""
@@ -52,7 +50,7 @@ class LogWatch:
         self._kafka, self._isolation = kafka, isolation
         self._client: tuple[KafkaAdminClient, KafkaConnectionManager] | None = None
         self._open: dict[int, Future] = {}  # by leader
-        self._not_before_s, self._pause_s = 0.0, AGAIN_S
+        self._not_before_s = 0.0
 
     def begin(
         self, leaders: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], wake: Callable[[], None]
@@ -60,21 +58,16 @@ class LogWatch:
         """Open a fetch to each leader that has none. `wake` is called once one of them has returned records."""
         if time.monotonic() < self._not_before_s:
             return
-        wanted = defaultdict[int, dict[TopicPartition, int]](dict)
-        for tp, end in ends.items():
-            leader = leaders.get(tp, -1)
-            if leader >= 0 and not self.waits_for(leader):
-                wanted[leader][tp] = end
+        led = {tp: end for tp, end in ends.items() if (at := leaders.get(tp, -1)) >= 0 and not self.waits_for(at)}
         try:
-            for leader, of_leader in wanted.items():
-                (answer,) = self._manager().run(_sent, self._manager(), leader, self._request(of_leader))
+            for leader, topics in by_leader(led, leaders).items():
+                (answer,) = self._manager().run(_opened, self._manager(), leader, self._request(topics))
                 self._open[leader] = answer
                 answer.add_callback(lambda answer: wake() if _has_records(answer) else None)
         except (CoopKafkaError, KafkaError, OSError, RuntimeError) as error:
             _log.debug("no fetch waits for new records: %s", error)
             self.close()
-            self._not_before_s = time.monotonic() + self._pause_s
-            self._pause_s = min(2 * self._pause_s, MOST_AGAIN_S)
+            self._not_before_s = time.monotonic() + AGAIN_S
 
     def waits_for(self, leader: int) -> bool:
         """Whether this leader has a fetch that it has not answered."""
@@ -89,33 +82,32 @@ class LogWatch:
 
     def _manager(self) -> KafkaConnectionManager:
         if self._client is None:
-            known = {k: v for k, v in client_arguments(self._kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
+            known = arguments_of(KafkaAdminClient, self._kafka)
             self._client = open_client(KafkaAdminClient, {**IN_TIME, **known, "bootstrap_timeout_ms": CONNECT_MS}, ())
-            self._pause_s = AGAIN_S
         return self._client[1]
 
-    def _request(self, ends: Mapping[TopicPartition, int]) -> FetchRequest:
-        topics = defaultdict[str, list[Any]](list)
-        for tp, end in ends.items():
-            topics[tp.topic].append(_Partition(partition=tp.partition, fetch_offset=end, partition_max_bytes=1))
+    def _request(self, ends: OfTopics) -> FetchRequest:
+        topics = [
+            _Topic(
+                topic=name,
+                partitions=[_Partition(partition=p, fetch_offset=end, partition_max_bytes=1) for p, end in at.items()],
+            )
+            for name, at in ends.items()
+        ]
         return FetchRequest(
             max_wait_ms=WATCH_MS,
             min_bytes=1,
             max_bytes=1,
             isolation_level=self._isolation,
-            topics=[_Topic(topic=name, partitions=of_topic) for name, of_topic in topics.items()],
+            topics=topics,
             min_version=FetchRequest.min_version_for_isolation_level(self._isolation),
             max_version=LAST_VERSION,
         )
 
 
-async def _sent(manager: KafkaConnectionManager, leader: int, request: FetchRequest) -> tuple[Future]:
-    """The answer to come. Runs in kafka-python's thread, which learns new brokers only if it is asked to."""
-    try:
-        return (manager.send(request, node_id=leader, request_timeout_ms=WATCH_MS + CONNECT_MS),)
-    except UnknownBrokerIdError as error:
-        manager.cluster.request_update()
-        return (Future().failure(error),)
+async def _opened(manager: KafkaConnectionManager, leader: int, request: FetchRequest) -> tuple[Future]:
+    """The answer to come, in a tuple, since kafka-python would wait for a bare one. Runs in its thread."""
+    return (sent(manager, request, leader, WATCH_MS + CONNECT_MS),)
 
 
 def _has_records(answer: Any) -> bool:

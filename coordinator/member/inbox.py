@@ -57,9 +57,9 @@ class _Batch:
     known: Ends | None = None  # the ends of all tasks, since the last one of them ended
 
     def whole(self) -> Ends:
-        """The ends of all tasks. A task that never ran was not needed: it counts as read."""
+        """The ends of the tasks that have ended. One that never ran was not needed: it counts as read."""
         if self.known is None:  # an idle query asks again and again
-            self.known = ends_of((of_task, self.ends.get(i, {})) for i, of_task in enumerate(self.tasks))
+            self.known = ends_of((self.tasks[i], ends) for i, ends in self.ends.items())
         return self.known
 
     def all_failures(self) -> Failures:

@@ -31,7 +31,7 @@ _PART = re.compile(r"([\w.-]+) (\d+) ([0-9a-f-]+) (\d+);", re.ASCII)
 def ends_of(tasks: Iterable[tuple[Iterable[Slice], Ends]]) -> Ends:
     """The early ends of a batch from the slices and the ends of each of its tasks, which read no hash in common."""
     early: defaultdict[TopicPartition, list[tuple[HashRange, int]]] = defaultdict(list)
-    for slices, ends in ((slices, ends) for slices, ends in tasks if ends):
+    for slices, ends in tasks:
         until: dict[tuple[TopicPartition, HashRange], int] = {}
         for s in slices:
             until[s.lane] = max(until.get(s.lane, 0), s.offsets.until)
