@@ -60,14 +60,8 @@ def _stamped(name: str, digest: str) -> bool:
 
 
 def _pip(*arguments: str) -> None:
-    command = [
-        str(VENV / "bin" / "python"),
-        "-m",
-        "pip",
-        "install",
-        "--progress-bar=off",
-        "--disable-pip-version-check",
-    ]
+    quietly = ("--progress-bar=off", "--disable-pip-version-check")
+    command = [str(VENV / "bin" / "python"), "-m", "pip", "install", *quietly]
     with subprocess.Popen([*command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as pip:
         for line in pip.stdout or ():
             if line.lstrip().startswith("Downloading "):  # the name of a package, and its size

@@ -1,15 +1,10 @@
 """The command `scripts/simulate`: the real coordinator under faults, on a real Valkey and a virtual clock."""
 
 import argparse
-import logging
-import tempfile
-from pathlib import Path
 
-import processes
-import servers
+import schedule_valkey
 from simulation import schedules
 from simulation.schedules import Outcome
-from simulation.world import IN_MEMORY, Valkey
 
 
 def arguments() -> argparse.Namespace:
@@ -26,19 +21,11 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the schedules; 0 if every promise was kept and every wanted event happened, else 1."""
     wanted = arguments()
-    for name in ("coordinator", "spark_coop_source"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    with tempfile.TemporaryDirectory(prefix="coop-kafka-simulation-") as folder, processes.ending_politely():
-        server = servers.valkey(Path(folder), more=IN_MEMORY)
-        valkey = Valkey(server.local_address or server.address)
-        try:
-            if wanted.trace:
-                print("\n".join(schedules.story(valkey, wanted.seed)))
-            seeds = range(wanted.seed, wanted.seed + wanted.schedules)
-            outcome = schedules.run(valkey, seeds, seconds=wanted.seconds, violations=wanted.violations)
-        finally:
-            valkey.close()
-            server.stop()
+    with schedule_valkey.of_command() as valkey:
+        if wanted.trace:
+            print("\n".join(schedules.story(valkey, wanted.seed)))
+        seeds = range(wanted.seed, wanted.seed + wanted.schedules)
+        outcome = schedules.run(valkey, seeds, seconds=wanted.seconds, violations=wanted.violations)
     _report(outcome)
     return 1 if outcome.failures or outcome.never else 0
 

@@ -9,7 +9,6 @@ a step of `specs/LeaseTrace.tla`, each action of the model must be among them, a
 
 import argparse
 import hashlib
-import logging
 import re
 import shutil
 import subprocess
@@ -23,11 +22,9 @@ from pathlib import Path
 
 import pyspark
 
-import processes
-import servers
+import schedule_valkey
 import traces
 from broker_jars import ROOT, TLC
-from simulation.world import IN_MEMORY, Valkey
 from spark_coop_source.servers.java import java, java_version
 from traces import Trace
 
@@ -174,16 +171,8 @@ def replay(recorded: Sequence[Trace]) -> Stop | None:
 
 def record(seeds: range) -> list[Trace]:
     """Record the schedules of these seeds."""
-    for name in ("coordinator", "spark_coop_source"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    with tempfile.TemporaryDirectory(prefix="coop-specs-valkey-") as folder, processes.ending_politely():
-        server = servers.valkey(Path(folder), more=IN_MEMORY)
-        valkey = Valkey(server.local_address or server.address)
-        try:
-            return [traces.record(valkey, seed) for seed in seeds]
-        finally:
-            valkey.close()
-            server.stop()
+    with schedule_valkey.of_command() as valkey:
+        return [traces.record(valkey, seed) for seed in seeds]
 
 
 def check_traces(seeds: range) -> Iterator[str]:

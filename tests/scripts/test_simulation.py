@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import servers
+import schedule_valkey
 from coordinator.redis.keys import GroupKeys
 from simulation import schedules
 from simulation.kafka import TOPIC
 from simulation.sink import Violation
-from simulation.world import IN_MEMORY, Valkey, World
+from simulation.world import Valkey, World
 from verdict import require
 
 pytestmark = pytest.mark.server
@@ -21,13 +21,10 @@ SEEDS = range(8)
 @pytest.fixture
 def valkey(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Valkey]:
     """A separate Valkey, which nothing else slows down. The coordinator's log lines go to the trace."""
-    for name in ("coordinator", "spark_coop_source"):
+    for name in schedule_valkey.QUIET:
         caplog.set_level(logging.CRITICAL, logger=name)  # its end also clears the levels that loggers remember
-    server = servers.valkey(tmp_path, more=IN_MEMORY)
-    connections = Valkey(server.local_address or server.address)
-    yield connections
-    connections.close()
-    server.stop()
+    with schedule_valkey.in_memory(tmp_path) as connections:
+        yield connections
 
 
 @pytest.mark.timeout(600)

@@ -43,8 +43,6 @@ from simulation.wishes import Wishes
 SESSION_MS = 4_000
 MOST_RECORDS = 24  # in a partition, before the quiet end
 _LATEST = 20  # events: that of a new growth is among the last ones
-IN_MEMORY = ("--appendonly", "no")
-"""Settings of a Valkey that no schedule restarts: its files would only take time."""
 
 
 class Valkey:
