@@ -13,7 +13,7 @@ from coordinator.member.requests import (
     ReadGroupOffsets,
     ReadLogEnds,
     ReadOtherTopics,
-    ReadPartitionCounts,
+    ReadPartitionsSeen,
     ReadTopics,
 )
 from coordinator.member.state import UNSEEN, LogView, State
@@ -84,8 +84,8 @@ def _joined(log: LogView, topics: Mapping[str, Topic], seen: Seen, call: Call) -
 
 
 def _read_by_the_group(seen: Seen) -> Mapping[str, int]:
-    """The numbers of partitions that the group reads; of the mirror if Redis has lost the group."""
-    if of_redis := seen.of(ReadPartitionCounts()):
+    """The numbers of partitions that the group knows; of the mirror if Redis has lost the group."""
+    if of_redis := seen.of(ReadPartitionsSeen()):
         return of_redis
     mirrored = sorted(seen.of(ReadGroupOffsets()) or ())
     return {tp.topic: tp.partition + 1 for tp in mirrored}

@@ -35,6 +35,8 @@ def _look(reply: Reply) -> Look:
     )
 
 
+_SEEN = "partitions "  # and the topic: the field of `meta` of `partitions_seen` in prelude.lua
+
 _JOIN = verb(
     "join",
     "meta leases member events batches leaving applications targets working strikes assignment standbys",
@@ -164,6 +166,14 @@ class RedisMembers:
         """The group's topics with their partition counts."""
         topics = self.calls.hash(self.calls.keys.topics)
         return {topic: KnownTopic.parse(topic, text).partitions for topic, text in topics.items()}
+
+    @sound
+    def partitions_seen(self) -> dict[str, int]:
+        """The group's topics with their partition counts, and those of which no leader has answered yet."""
+        meta = self.calls.hash(self.calls.keys.meta)
+        seen = {field[len(_SEEN) :]: text for field, text in meta.items() if field.startswith(_SEEN)}
+        unplaced = {topic: KnownTopic.parse(topic, text).partitions for topic, text in seen.items()}
+        return unplaced | self.partition_counts()
 
     def assign(
         self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""

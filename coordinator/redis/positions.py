@@ -98,7 +98,7 @@ class RedisPositions:
             Caller(founding=founding),
             nonce=nonce,
             grace_ms=str(grace_ms),
-            counts={tp.topic: str(topics[tp.topic].count) for tp in positions},
+            counts={name: f"{topic.id} {topic.count}" for name, topic in topics.items()},
             joined=dict.fromkeys(joined, "1"),
             places=places_of(topics, positions),
             partitions=positions,

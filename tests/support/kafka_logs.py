@@ -151,3 +151,38 @@ class Unmirrored(Through):
         self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]], *, patient: bool = True
     ) -> bool:
         return False
+
+
+@dataclass
+class Silent(Through):
+    """A real log; the leaders of some partitions do not answer, for so many looks. Whoever waits for them fails."""
+
+    partitions: set[TopicPartition] = field(default_factory=set)
+    looks: int = 1_000_000
+
+    def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self.log.high_watermarks_now([tp for tp in partitions if self.looks < 0 or tp not in self.partitions])
+
+    def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self.log.resolve(spec, self._answered(partitions))
+
+    def bounds(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        return self.log.bounds(self._answered(partitions), beginnings)
+
+    def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        self._answered(epochs)
+        return self.log.ends_of_epochs(epochs)
+
+    def _answered(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        wanted = set(partitions)
+        assert self.looks < 0 or wanted.isdisjoint(self.partitions), "somebody waits for a silent leader"
+        return wanted
+
+    def bounds_now(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        self.looks -= 1
+        away = self.partitions if self.looks >= 0 else set()
+        return self.log.bounds([tp for tp in partitions if tp not in away], beginnings)

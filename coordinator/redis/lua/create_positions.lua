@@ -3,7 +3,8 @@
 -- group, whichever of its partitions the caller reads (rule: growth-order).
 -- A.nonce: of a new group ("": do not create a group, rule: create-once),
 -- A.grace_ms: partitionGrowthGrace of the caller: the longest of the members counts (rule: settings-that-differ),
--- A.counts: topic -> number of its partitions in Kafka, A.joined: topic -> "1" if it is joined: its new partitions waited
+-- A.counts: topic -> "<id> <number of its partitions in Kafka>" of all topics that the caller reads,
+-- A.joined: topic -> "1" if it is joined: its new partitions waited
 -- for those of other topics, so it may have grown in several steps (rule: joined-topics),
 -- A.places: {topic, id, count, partition, position} of each partition
 -- Reply placed: number of partitions with new positions | RECOVERING | ABSENT | LOST | SCHEMA
@@ -28,8 +29,8 @@ else
   create_group(A.nonce, 'first positions of a new group: ' .. first_positions())
 end
 for _, p in ipairs(A.places) do
-  local count, field = A.counts[p.topic], partitions_seen(p.topic)
-  require_argument(count and check_topic('- ' .. count, p.topic, 'the call'), 'counts', p.topic)
+  local field = partitions_seen(p.topic)
+  require_argument(check_topic(A.counts[p.topic], p.topic, 'the call'), 'counts', p.topic)
   check_topic(redis.call('HGET', META, field), field, META)
 end
 local placed = 0
@@ -63,7 +64,7 @@ end
 -- Records a growth since the largest number of partitions that a caller has seen. Without that number, as after a loss of
 -- state, the recorded partitions are all that there were, if the caller reads all that there are.
 local function look_at(topic, id, count, recorded, stable_key)
-  local field, now = partitions_seen(topic), A.counts[topic]
+  local field, _, now = partitions_seen(topic), check_topic(A.counts[topic], topic, 'the call')
   local of, seen = check_topic(redis.call('HGET', META, field), field, META)
   if of ~= id then seen = recorded and now == count and recorded or nil end
   if seen and less(seen, now) then grew(topic, id, seen, now, stable_key) end
@@ -97,5 +98,9 @@ for i, p in ipairs(A.places) do
     redis.call('DEL', ics)
     placed = placed + 1
   end
+end
+-- No leader of these topics has answered yet. Their first positions may come after a growth, which is one nevertheless.
+for topic, seen in pairs(recovering() and {} or A.counts) do
+  if redis.call('HEXISTS', K.topics, topic) == 0 then redis.call('HSETNX', META, partitions_seen(topic), seen) end
 end
 return reply('placed', placed)

@@ -108,6 +108,12 @@ FAULTS = (
         Put("coordinator/redis/lua/create_positions.lua:grew", "A.joined[topic] or", ""),
         f"{_REDIS}growth.py::test_a_joined_topic_may_have_grown_in_steps_while_it_waited_for_the_others",
     ),
+    Fault(
+        "growth-order",
+        "a topic without a leader at the founding has no number of partitions",
+        Put("coordinator/redis/lua/create_positions.lua", "recovering() and {} or A.counts", "{}"),
+        f"{_MEMBER}silent_leaders.py::test_a_topic_grows_before_a_leader_has_answered__its_new_partitions_wait_for_the_older_ones",
+    ),
     # Batches
     Fault(
         "self-contained-offset",

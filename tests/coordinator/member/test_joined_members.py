@@ -17,6 +17,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group
+from kafka_logs import Silent
 from streams import eventually, keyed
 from topics import Kafka
 
@@ -32,6 +33,10 @@ def topics(kafka: Kafka) -> Pair:
     return orders, payments
 
 
+def joining(members: Group, topics: Pair) -> GroupSettings:
+    return GroupSettings(members.name, session_ms=2_000, assignors=(Joined(topics),), demanding=True)
+
+
 class Query:
     """A Spark query: the offset of its last batch, and a service for each of its reads."""
 
@@ -42,9 +47,7 @@ class Query:
         self.services = self._started()
 
     def _started(self) -> list[Service]:
-        settings = GroupSettings(
-            self._members.name, session_ms=2_000, assignors=(Joined(self._topics),), demanding=True
-        )
+        settings = joining(self._members, self._topics)
         self._lives += 1
         fields = {"host": self.name, "query": f"{self.name}, life {self._lives}"}
         made = [self._members.service(Topics(read), settings=settings, fields=fields) for read in self._reads]
@@ -262,6 +265,18 @@ def test_a_member_that_was_away_while_the_topics_were_equal_reads_what_the_group
         return set(members.state.stable.values()) == {10}
 
     eventually(read, "all partitions that both topics have are read")
+
+
+def test_a_query_joins_after_a_growth_of_a_topic_whose_leaders_have_not_answered_yet(
+    members: Group, kafka: Kafka, topics: Pair
+) -> None:
+    """The group knows since its founding that the topics were equal."""
+    silent = {TopicPartition(topics[1], p) for p in range(PARTITIONS)}
+    founder = members.service(Topics(topics), settings=joining(members, topics), log=Silent(members.log(), silent))
+    founder.first_positions()
+    kafka.add_partitions(topics[1], PARTITIONS + 1)
+    Query(members, topics, "late")
+    assert {tp.partition for tp in members.state.stable} == set(range(PARTITIONS))
 
 
 def test_a_group_that_reads_more_partitions_of_one_topic_refuses_to_join_them(members: Group, kafka: Kafka) -> None:

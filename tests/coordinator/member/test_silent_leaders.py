@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
@@ -17,47 +17,12 @@ from coordinator.member.service import Service
 from coordinator.member.state import LogView
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.values.offset_spec import Latest, OffsetSpec
+from coordinator.values.offset_spec import Latest
 from coordinator.values.subscription import Bounds, TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, read, records, slices_read, subscribed
-from kafka_logs import Elected, Lower, Through, delete_records, kafka_log
+from kafka_logs import Elected, Lower, Silent, delete_records, kafka_log
 from three_brokers import ThreeBrokers
 from topics import Record
-
-
-@dataclass
-class Silent(Through):
-    """A real log; the leaders of some partitions do not answer, for so many looks. Whoever waits for them fails."""
-
-    partitions: set[TopicPartition] = field(default_factory=set)
-    looks: int = 1_000_000
-
-    def high_watermarks_now(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self.log.high_watermarks_now([tp for tp in partitions if self.looks < 0 or tp not in self.partitions])
-
-    def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self.log.resolve(spec, self._answered(partitions))
-
-    def bounds(
-        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
-    ) -> dict[TopicPartition, Bounds]:
-        return self.log.bounds(self._answered(partitions), beginnings)
-
-    def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        self._answered(epochs)
-        return self.log.ends_of_epochs(epochs)
-
-    def _answered(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
-        wanted = set(partitions)
-        assert self.looks < 0 or wanted.isdisjoint(self.partitions), "somebody waits for a silent leader"
-        return wanted
-
-    def bounds_now(
-        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
-    ) -> dict[TopicPartition, Bounds]:
-        self.looks -= 1
-        away = self.partitions if self.looks >= 0 else set()
-        return self.log.bounds([tp for tp in partitions if tp not in away], beginnings)
 
 
 @dataclass
@@ -233,6 +198,20 @@ def test_a_group_whose_leaders_are_all_silent_at_its_founding__begins_at_earlies
     assert member.next_offset(first, UNLIMITED) is None
     log.partitions = set()
     assert {s.topic_partition for s in slices_read(member, batch(member, first))} == {*two}
+
+
+def test_a_topic_grows_before_a_leader_has_answered__its_new_partitions_wait_for_the_older_ones(
+    members: Group, two: tuple[TopicPartition, TopicPartition]
+) -> None:
+    log = Silent(members.log(), {*two})
+    member = members.service(subscribed(two[0]), log=log)
+    member.first_positions()
+    members.kafka.add_partitions(two[0].topic, 4)
+    log.partitions = set()
+    members.clock.skip(1_000)
+    first = StreamOffset(members.name)
+    assert {s.topic_partition for s in slices_read(member, batch(member, first))} == {*two}
+    assert [(g.old, g.new) for g in members.store.positions.growths()] == [(2, 4)]
 
 
 def test_redis_loses_a_group_of_which_a_partition_waits_for_its_first_position__the_others_are_proven(

@@ -170,6 +170,18 @@ def test_a_group_that_does_not_know_how_many_partitions_it_has_seen(founded: Wor
     assert founded.store.positions.growths() == (grown(founded, 2, 3),)
 
 
+def test_a_topic_without_a_leader_at_the_founding_may_have_grown_before_its_first_position(world: World) -> None:
+    silent = {"payments": Topic("payments", "id-2", (0,))}
+    world.store.positions.create("aa", topic_of(1) | silent, {TP: 0}, grace_ms=GRACE)
+    assert world.store.members.partition_counts() == {"orders": 1}, "nobody is assigned what has no position"
+    assert world.store.members.partitions_seen() == {"orders": 1, "payments": 1}
+    three = {"payments": Topic("payments", "id-2", (0, 1, 2))}
+    world.store.positions.create("", topic_of(1) | three, {}, grace_ms=GRACE)
+    world.store.positions.create("", topic_of(1) | three, {TopicPartition("payments", 1): 0}, grace_ms=GRACE)
+    payments = Growth("payments", "id-2", 1, 3, world.now, world.now + GRACE, late=True)
+    assert world.store.positions.growths() == (payments,)
+
+
 def test_a_member_with_an_older_view_records_nothing(founded: World) -> None:
     place(founded, 3, OTHER, THIRD)
     assigned(founded, "", 2, OTHER)
