@@ -1,0 +1,205 @@
+"""The command `scripts/soak`: two drivers for hours, and each minute the size of everything that must not grow.
+
+Three of twenty keys fail from the first minute on; the function succeeds again after the last minute. Meanwhile the
+drivers restart in turns every ten minutes, one is killed every hour, and the topic grows twice.
+"""
+
+import argparse
+import csv
+import logging
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import redis
+
+import processes
+import servers
+import temporary
+from drivers.driver import Driver
+from drivers.fleet import Feeding, Fleet
+from spark_coop_source import OnError, map_keys
+from spark_coop_source.function.rows import KeyRecords
+from topics import Kafka
+
+_RESTART_EVERY, _KILL_EVERY = 10, 60  # minutes
+_PACE, _PATIENCE_S = "2 seconds", 600.0
+_MIB = 1 << 20
+_LAST_BATCHES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """One look. Memory is PSS in MiB: what processes share counts once."""
+
+    minute: int
+    jvm: float  # of the larger driver, as are the next three
+    reader: float  # its largest Python process
+    python: float  # all its Python processes
+    batch_ms: float  # median time from the plan of a batch until Spark has completed it
+    offset_bytes: int  # the largest of the last batches
+    redis: float  # MiB
+    redis_keys: int
+    shm: float  # MiB of /dev/shm
+
+
+def arguments() -> argparse.Namespace:
+    """The arguments of the command line."""
+    parser = argparse.ArgumentParser(prog="scripts/soak", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--minutes", type=int, default=120, metavar="N", help="how long (default 120)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the rows as CSV too")
+    return parser.parse_args()
+
+
+def failing(flag: str) -> Callable[..., Any]:
+    """A function that fails on three of twenty keys while the file `flag` is there."""
+
+    def work(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
+        if key in (b"key-3", b"key-8", b"key-13") and Path(flag).exists():
+            raise ValueError("no such account")
+        return records.arrow.select(["key", "value", "offset", "partition"])
+
+    return work
+
+
+def main() -> int:
+    """Run; 0 if every record arrived once the keys no longer fail, each key in order."""
+    wanted = arguments()
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    with processes.ending_politely(), ExitStack() as stack:
+        stack.enter_context(temporary.of_children())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-soak-")))
+        kafka, valkey = servers.kafka(folder), servers.valkey(folder)
+        stack.callback(kafka.stop)
+        stack.callback(valkey.stop)
+        flag = folder / "fails"
+        flag.touch()
+        on_error = OnError(1_000, "1s", "30s", then="park")
+        options = map_keys(
+            failing(str(flag)), "key binary, value binary, offset long, partition int", on_error=on_error
+        )
+        fleet = Fleet(
+            Kafka(kafka.address),
+            valkey.address,
+            f"soak-{uuid.uuid4().hex[:8]}",
+            folder,
+            feeding=Feeding(every_keyless=1_000_000),
+            options=dict(options),
+            pace=_PACE,
+        )
+        stack.callback(fleet.end)
+        rows: list[Sizes] = []
+        with fleet.producing():
+            drivers = [fleet.join(name) for name in ("a", "b")]
+            _soak(fleet, drivers, wanted.minutes, rows, wanted.output)
+            flag.unlink()
+        print("The keys do not fail any more.", flush=True)
+        fleet.until(lambda: fleet.everything_arrived, "every record is in a sink", _PATIENCE_S)
+        print(fleet.outcome(), flush=True)
+        print(_growth(rows))
+        return 0 if fleet.outcome().good else 1
+
+
+def _soak(fleet: Fleet, drivers: Sequence[Driver], minutes: int, rows: list[Sizes], output: Path | None) -> None:
+    names = [f.name for f in fields(Sizes)]
+    print(" ".join(f"{name:>12}" for name in names), flush=True)
+    began = time.monotonic()
+    for minute in range(1, minutes + 1):
+        _until(began + 60 * minute)
+        rows.append(_sizes(minute, fleet, drivers))
+        values = [getattr(rows[-1], name) for name in names]
+        print(" ".join(f"{value:>12,.0f}" for value in values), flush=True)
+        if output is not None:
+            with output.open("w", newline="") as file:
+                csv.writer(file).writerows([names, *([getattr(r, n) for n in names] for r in rows)])
+        if minute in (minutes // 3, 2 * minutes // 3):
+            _grow(fleet)
+        driver = drivers[minute // _RESTART_EVERY % len(drivers)]
+        if minute % _KILL_EVERY == 0:
+            print(f"driver {driver.name} is killed", flush=True)
+            driver.kill()
+            driver.start()
+        elif minute % _RESTART_EVERY == 0:
+            driver.ask_to_stop()
+            fleet.until(driver.stopped, f"{driver.name} stops")
+            driver.start()
+        fleet.until(lambda: fleet.working(*drivers), "both drivers work", _PATIENCE_S)
+        fleet.release_parked()
+
+
+def _until(moment: float) -> None:
+    time.sleep(max(0.0, moment - time.monotonic()))
+
+
+def _grow(fleet: Fleet) -> None:
+    more = 2 * fleet.partitions
+    fleet.kafka.add_partitions(fleet.topic, more)
+    fleet.sent += [[] for _ in range(more - fleet.partitions)]
+    fleet.partitions = more
+    print(f"the topic has {more} partitions", flush=True)
+
+
+def _sizes(minute: int, fleet: Fleet, drivers: Sequence[Driver]) -> Sizes:
+    jvms, readers, pythons = zip(*map(_memory, drivers), strict=True)
+    with redis.Redis.from_url(fleet.redis_url, decode_responses=True) as client:
+        used, keys = client.info("memory")["used_memory"], client.dbsize()
+    return Sizes(
+        minute,
+        max(jvms),
+        max(readers),
+        max(pythons),
+        statistics.median(ms for d in drivers for ms in _batches_ms(d)),
+        max(f.stat().st_size for d in drivers for f in _last(d, "offsets")),
+        used / _MIB,
+        keys,
+        sum(f.stat().st_blocks * 512 for f in Path("/dev/shm").rglob("*") if f.is_file()) / _MIB,  # noqa: S108
+    )
+
+
+def _memory(driver: Driver) -> tuple[float, float, float]:
+    """MiB of a driver's JVMs, of its largest Python process, and of all its Python processes."""
+    of_jvm, of_python = [0.0], [0.0]
+    first = psutil.Process(driver.running.pid)
+    for process in (first, *first.children(recursive=True)):
+        try:
+            of_kind = of_jvm if process.name() == "java" else of_python
+            of_kind.append(process.memory_full_info().pss / _MIB)
+        except (psutil.NoSuchProcess, psutil.ZombieProcess):
+            continue
+    return sum(of_jvm), max(of_python), sum(of_python)
+
+
+def _last(driver: Driver, folder: str) -> list[Path]:
+    found = (driver.folder / "checkpoint" / folder).glob("[0-9]*")
+    return sorted(found, key=lambda path: int(path.name))[-_LAST_BATCHES:]
+
+
+def _batches_ms(driver: Driver) -> list[float]:
+    planned, completed = ({p.name: p.stat().st_mtime for p in _last(driver, f)} for f in ("offsets", "commits"))
+    return [1000 * (completed[name] - planned[name]) for name in planned.keys() & completed.keys()]
+
+
+def _growth(rows: Sequence[Sizes]) -> str:
+    """How much each size is in the last quarter, as a multiple of the second one: medians."""
+    quarter = max(1, len(rows) // 4)
+
+    def ratio(name: str) -> str:
+        before, after = (
+            statistics.median(getattr(r, name) for r in part) for part in (rows[quarter : 2 * quarter], rows[-quarter:])
+        )
+        return f"{name} {before:,.0f} -> {after:,.0f}"
+
+    return "medians of the second and the last quarter: " + ", ".join(ratio(f.name) for f in fields(Sizes)[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
