@@ -1,7 +1,7 @@
-"""The command `scripts/soak`: two drivers for hours, and each minute the size of everything that must not grow.
+"""The command `scripts/soak`: two drivers for two hours, and each minute the size of everything that must not grow.
 
 Three of twenty keys fail from the first minute on; the function succeeds again after the last minute. Meanwhile the
-drivers restart in turns every ten minutes, one is killed every hour, and the topic grows twice.
+drivers restart in turns at every tenth look, one is killed at every sixtieth, and the topic grows twice.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from spark_coop_source import OnError, map_keys
 from spark_coop_source.function.rows import KeyRecords
 from topics import Kafka
 
-_RESTART_EVERY, _KILL_EVERY = 10, 60  # minutes
+_RESTART_EVERY, _KILL_EVERY = 10, 60  # looks
 _PACE, _PATIENCE_S = "2 seconds", 600.0
 _MIB = 1 << 20
 _LAST_BATCHES = 20
@@ -41,7 +41,7 @@ _LAST_BATCHES = 20
 class Sizes:
     """One look. Memory is PSS in MiB: what processes share counts once."""
 
-    minute: int
+    look: int
     jvm: float  # of the larger driver, as are the next three
     reader: float  # its largest Python process
     python: float  # all its Python processes
@@ -55,7 +55,8 @@ class Sizes:
 def arguments() -> argparse.Namespace:
     """The arguments of the command line."""
     parser = argparse.ArgumentParser(prog="scripts/soak", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--minutes", type=int, default=120, metavar="N", help="how long (default 120)")
+    parser.add_argument("--rows", type=int, default=120, metavar="N", help="how many looks (default 120)")
+    parser.add_argument("--every", type=float, default=60, metavar="S", help="seconds between two looks (default 60)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the rows as CSV too")
     return parser.parse_args()
 
@@ -100,7 +101,7 @@ def main() -> int:
         rows: list[Sizes] = []
         with fleet.producing():
             drivers = [fleet.join(name) for name in ("a", "b")]
-            _soak(fleet, drivers, wanted.minutes, rows, wanted.output)
+            _soak(fleet, drivers, wanted, rows)
             flag.unlink()
         print("The keys do not fail any more.", flush=True)
         fleet.until(lambda: fleet.everything_arrived, "every record is in a sink", _PATIENCE_S)
@@ -109,26 +110,26 @@ def main() -> int:
         return 0 if fleet.outcome().good else 1
 
 
-def _soak(fleet: Fleet, drivers: Sequence[Driver], minutes: int, rows: list[Sizes], output: Path | None) -> None:
+def _soak(fleet: Fleet, drivers: Sequence[Driver], wanted: argparse.Namespace, rows: list[Sizes]) -> None:
     names = [f.name for f in fields(Sizes)]
     print(" ".join(f"{name:>12}" for name in names), flush=True)
     began = time.monotonic()
-    for minute in range(1, minutes + 1):
-        _until(began + 60 * minute)
-        rows.append(_sizes(minute, fleet, drivers))
+    for look in range(1, wanted.rows + 1):
+        _wait_until(began + wanted.every * look)
+        rows.append(_sizes(look, fleet, drivers))
         values = [getattr(rows[-1], name) for name in names]
         print(" ".join(f"{value:>12,.0f}" for value in values), flush=True)
-        if output is not None:
-            with output.open("w", newline="") as file:
+        if wanted.output is not None:
+            with wanted.output.open("w", newline="") as file:
                 csv.writer(file).writerows([names, *([getattr(r, n) for n in names] for r in rows)])
-        if minute in (minutes // 3, 2 * minutes // 3):
+        if look in (wanted.rows // 3, 2 * wanted.rows // 3):
             _grow(fleet)
-        driver = drivers[minute // _RESTART_EVERY % len(drivers)]
-        if minute % _KILL_EVERY == 0:
+        driver = drivers[look // _RESTART_EVERY % len(drivers)]
+        if look % _KILL_EVERY == 0:
             print(f"driver {driver.name} is killed", flush=True)
             driver.kill()
             driver.start()
-        elif minute % _RESTART_EVERY == 0:
+        elif look % _RESTART_EVERY == 0:
             driver.ask_to_stop()
             fleet.until(driver.stopped, f"{driver.name} stops")
             driver.start()
@@ -136,7 +137,7 @@ def _soak(fleet: Fleet, drivers: Sequence[Driver], minutes: int, rows: list[Size
         fleet.release_parked()
 
 
-def _until(moment: float) -> None:
+def _wait_until(moment: float) -> None:
     time.sleep(max(0.0, moment - time.monotonic()))
 
 
@@ -148,12 +149,12 @@ def _grow(fleet: Fleet) -> None:
     print(f"the topic has {more} partitions", flush=True)
 
 
-def _sizes(minute: int, fleet: Fleet, drivers: Sequence[Driver]) -> Sizes:
+def _sizes(look: int, fleet: Fleet, drivers: Sequence[Driver]) -> Sizes:
     jvms, readers, pythons = zip(*map(_memory, drivers), strict=True)
     with redis.Redis.from_url(fleet.redis_url, decode_responses=True) as client:
         used, keys = client.info("memory")["used_memory"], client.dbsize()
     return Sizes(
-        minute,
+        look,
         max(jvms),
         max(readers),
         max(pythons),

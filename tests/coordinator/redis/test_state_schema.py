@@ -3,16 +3,22 @@
 import json
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
 from coordinator.errors import CheckpointMismatchError, StateFormatError
+from coordinator.progress import mirror
+from coordinator.progress.growth import Growth
+from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.stream_offset import VERSION, StreamOffset
 from coordinator.redis.group_state import SCHEMA
-from coordinator.tools.operations.copies import GroupCopy
+from coordinator.tools.operations.copies import GroupCopy, backup, restore
+from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE
+from coordinator.values.subscription import Topic, TopicPartition
 from group_life import VERBS, Life
-from store_world import StoreServer
+from store_world import OTHER, TP, StoreServer, World
 
 COPY = GroupCopy(
     "g",
@@ -31,6 +37,9 @@ COPY = GroupCopy(
         "segments:orders:0": {str(WHOLE): "5"},
     },
 )
+SCHEMA_1 = Path(__file__).parents[2] / "support" / "schema_1"
+"""What version 1 of each form looks like. These files stay as they are: each later version reads them."""
+LOWER, UPPER = map(str, cuts(2))
 FOLDER = files("coordinator.redis") / "lua"
 LUA = {
     script.name: script.read_text()
@@ -93,3 +102,60 @@ def test_a_copy_of_another_version_is_refused(of: str, number: object) -> None:
         copy["keys"]["meta"]["schema"] = number if number != "1" else "3"
     with pytest.raises(StateFormatError, match="the copy cannot be restored"):
         GroupCopy.parse(json.dumps(copy), COPY.group)
+
+
+def test_a_group_of_schema_1_is_read_and_goes_back_as_it_was(world: World) -> None:
+    text = (SCHEMA_1 / "group.json").read_text().replace('"group": "orders"', f'"group": "{world.group}"')
+    copy = GroupCopy.parse(text, world.group)
+    restore(world.client, copy)
+    again = dict(backup(world.client, world.group).keys)
+    assert again.pop("meta").items() >= {"schema": "1", "founding": "aa", "partitions orders": "id-1 4"}.items()
+    assert again == {name: fields for name, fields in copy.keys.items() if name != "meta"}
+    assert world.store.positions.stable(["orders", "returns"]) == {
+        TP: 5,
+        OTHER: 6,
+        TopicPartition("orders", 2): 0,
+        TopicPartition("orders", 3): 0,
+        TopicPartition("returns", 0): 7,
+    }
+    assert [(str(s.hashes), s.parked) for s in world.store.poison.strikes()] == [(LOWER, False), (UPPER, True)]
+    assert [(f.offset, f.parked, f.message) for f in world.store.poison.failing()] == [
+        (7, False, "no such order"),
+        (7, True, "gone"),
+    ]
+    assert [g.ends for g in world.store.positions.growths()] == [(20, 30)]
+
+
+def test_a_mirror_of_schema_1_is_read() -> None:
+    texts = json.loads((SCHEMA_1 / "mirror.json").read_text())
+    offsets = {
+        TopicPartition(topic, int(number)): (offset, text)
+        for (topic, _, number), (offset, text) in ((name.rpartition("-"), of) for name, of in texts.items())
+    }
+    topics = {"orders": Topic("orders", "id-1", (0, 1, 2, 3)), "returns": Topic("returns", "id-2", (0,))}
+    ours = mirror.of_founding(mirror.usable(mirror.of_this_schema(offsets, "orders"), topics), "aa")
+    assert {str(tp): offset for tp, (offset, _) in ours.items() if offset} == {
+        "orders-0": 5,
+        "orders-1": 6,
+        "returns-0": 7,
+        "plain-0": 17,
+    }
+    assert (mirror.latest_reset(ours), mirror.policies(ours)) == (3, (True, frozenset({"returns"})))
+    assert mirror.extents(ours, topics) == {TP: Extent(3, 5)}
+    assert mirror.growths(ours, topics) == {
+        Growth("orders", "id-1", 2, 4, 1_795_971_983_278, 1_795_971_983_287, late=True)
+    }
+
+
+def test_checkpoints_of_schema_1_are_read() -> None:
+    lines = (SCHEMA_1 / "offsets.txt").read_text().splitlines()
+    offsets = [StreamOffset.from_json(json.loads(line)) for line in lines]
+    assert [json.dumps(offset.to_json(), separators=(",", ":")) for offset in offsets] == lines
+    initial, _, full, unordered, alone = offsets
+    assert (initial.group, full.member, full.early, full.founding, full.reset) == (None, "m-7f", 1, "aa", 3)
+    assert [(str(tp), lane.position, lane.until) for tp, lane in full] == [
+        ("orders-0", 120, 241),
+        ("orders-0", 241, 241),
+        ("returns-0", 7, 9),
+    ]
+    assert (full.leader_epochs, unordered.by_key, alone.group) == ({TP: 3}, False, None)

@@ -1,0 +1,24 @@
+"""The soak, in short: a row for each look, and the verdict once the keys do not fail any more."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import soak
+
+pytestmark = pytest.mark.long
+
+
+def test_what_fails_waits_while_the_topic_grows_and_arrives_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "soak.csv"
+    monkeypatch.setattr("sys.argv", ["soak", "--rows", "3", "--every", "4", "--output", str(file)])
+    assert soak.main() == 0
+    shown = capsys.readouterr().out
+    assert "the topic has 4 partitions" in shown
+    assert "0 lost, 0 out of order" in shown
+    names, *rows = csv.reader(file.read_text().splitlines())
+    assert (names[0], [row[0] for row in rows]) == ("look", ["1", "2", "3"])
+    assert all(float(row[names.index("reader")]) > 10 for row in rows)
