@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 from kafka import KafkaAdminClient, TopicPartition
 
+import fault_report
 import processes
 import servers
 import temporary
@@ -215,9 +216,16 @@ def main() -> int:
     """Bring about the faults; 0 if each showed."""
     parser = argparse.ArgumentParser(prog="scripts/faults", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(f.name for f in FAULTS) + "; default all")
-    names = parser.parse_args().names
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="instead: faults under load, with the verdict on each; a NAME is then a word of their names",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the report: order and victims (default 0)")
+    given = parser.parse_args()
+    names = given.names
     wanted = [f for f in FAULTS if not names or f.name in names]
-    if unknown := [*{*names} - {f.name for f in FAULTS}]:
+    if (unknown := [*{*names} - {f.name for f in FAULTS}]) and not given.report:
         parser.error(f"there is no fault {unknown[0]!r}")
     missed = 0
     with (
@@ -226,6 +234,8 @@ def main() -> int:
         temporary.of_children(),  # also of drivers that are killed
         ExitStack() as stack,
     ):
+        if given.report:
+            return fault_report.report(given.seed, Path(folder), names)
         kafka = servers.kafka(Path(folder))
         stack.callback(kafka.stop)
         for number, fault in enumerate(wanted):

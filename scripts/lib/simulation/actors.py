@@ -112,10 +112,10 @@ class Jvm:
 
 
 class VirtualClock:
-    """`coordinator.values.clock.Clock` on the scheduler's time."""
+    """`coordinator.values.clock.Clock` on the scheduler's time, of one process."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
+    def __init__(self, scheduler: Scheduler, early: Random) -> None:
+        self._scheduler, self._early, self._woken = scheduler, early, False
 
     def now_ms(self) -> int:
         """The virtual time since a fixed moment."""
@@ -126,8 +126,10 @@ class VirtualClock:
         return self._scheduler.now_ms
 
     def wait(self, ms: int) -> None:
-        """Let `ms` pass, or more."""
-        self._scheduler.turn(ms)
+        """Let `ms` pass, or more; or some part of them, if `wake` was called."""
+        self._scheduler.turn(self._early.randrange(ms) if self._woken and ms else ms)
+        self._woken = False
 
     def wake(self) -> None:
-        """Nothing ends a wait early: a member must find records without that."""
+        """End the next wait at any moment."""
+        self._woken = True

@@ -38,6 +38,7 @@ class Invariants:
         self.assigned: Callable[[Mapping[str, str], Policy], None] = lambda _, __: None
         self._generation: str | None = None  # of the last assignment that was computed
         self.excused: Callable[[Record], bool] = lambda _: False  # positions may be above it
+        self.redis_ms: Callable[[], int] = lambda: 0  # the time of Redis
         self.reset = 0  # the latest reset epoch that was ever in force
         self.founding = ""  # of the latest group of this name
         self.base: dict[TopicPartition, int] = {}  # the group's first position of each partition
@@ -108,7 +109,7 @@ class Invariants:
         self._sound = self._sound if run_id == "0" else self.state
         if founding and founding != self.founding:
             self._found(founding)
-        if not recovering:  # else claims may still move its positions
+        if recovering <= self.redis_ms():  # else claims may still move its positions
             self._begin_anew(self._deleted & segments.keys())
         if epoch > self.reset:
             self._reset(epoch)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from operator import attrgetter
+from random import Random
 
 from coordinator.errors import KafkaAccessError, LogError
 from coordinator.progress.slices import Slice
@@ -200,8 +201,10 @@ class SimulatedLog:
     unless it asks where a query starts, which has its moment (rule: silent-leader).
     """
 
-    def __init__(self, kafka: SimulatedKafka, turn: Callable[..., None], *, committed: bool = False) -> None:
-        self._kafka, self._turn, self._committed = kafka, turn, committed
+    def __init__(
+        self, kafka: SimulatedKafka, turn: Callable[..., None], *, committed: bool = False, early: Random | None = None
+    ) -> None:
+        self._kafka, self._turn, self._committed, self._early = kafka, turn, committed, early
         self._seen_silent = frozenset[TopicPartition]()  # at the last look
 
     def _silent(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
@@ -252,7 +255,9 @@ class SimulatedLog:
         return self._bounds(sorted(wanted - silent), beginnings)
 
     def watch(self, ends: Mapping[TopicPartition, int], wake: Callable[[], None]) -> None:
-        """No fetch waits: a member must find records without one."""
+        """In one of four waits the fetch ends early: by records, or by nothing that a member would find."""
+        if self._early is not None and self._early.random() < 0.25:
+            wake()
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The first offset of the next leader."""

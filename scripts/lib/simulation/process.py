@@ -19,7 +19,7 @@ from coordinator.redis.replies import Joining, Leaving
 from coordinator.redis.store import store_of
 from coordinator.values.subscription import Subscription
 from simulation import failures, pins
-from simulation.actors import Actor, Jvm, Stopped
+from simulation.actors import Actor, Jvm, Stopped, VirtualClock
 from simulation.checkpoint import Checkpoint
 from simulation.kafka import RACKS, SimulatedLog
 from simulation.redis_server import Line
@@ -80,8 +80,10 @@ class Process(ABC):
             world.starting,
             self.wishes.cutting,
             store=store_of(ScriptCalls.of(self.line, settings, now=lambda: world.server.now_ms)),
-            log=SimulatedLog(world.kafka, world.scheduler.turn, committed=world.brokers.reads_committed()),
-            clock=world.clock,
+            log=SimulatedLog(
+                world.kafka, world.scheduler.turn, committed=world.brokers.reads_committed(), early=world.early
+            ),
+            clock=VirtualClock(world.scheduler, world.early),
             me=Joining({"host": self.name, "rack": rack}),
         )
         self.query: Query = self.service

@@ -76,7 +76,8 @@ class World:
         self.grows = Random(f"{seed} growths").random() < 0.15  # noqa: S311 - often, and while nobody looks
         self.story: list[str] = []
         self.scheduler = Scheduler(self.random)
-        self.clock = VirtualClock(self.scheduler)
+        self.early = Random(f"{seed} early")  # noqa: S311 - likewise
+        self.clock = VirtualClock(self.scheduler, self.early)
         self.brokers = Brokers(None if modelled else seed)
         joined = Random(f"{seed} joined")  # noqa: S311 - likewise
         self.joined = not (self.without_order or modelled) and joined.random() < 0.12
@@ -125,6 +126,7 @@ class World:
         self.sink.by_key = not self.without_order
         self.invariants = Invariants(self._valkey.look, keys, self.kafka, self.sink)
         self.server = Server(self._valkey.client, self._valkey.raw, keys, self.scheduler, self.random, seen=seen)
+        self.invariants.redis_ms = lambda: self.server.now_ms
         self.server.forget()
         self.server.watch, self.server.deleted = self._watch, self._deleted
         self.turns, self.recoveries, self.trials = Turns(self.invariants.states), Recoveries(seen), Trials()

