@@ -135,15 +135,7 @@ def _empty(stage: Stage) -> None:
 
 
 def _roll_back(stage: Stage) -> None:
-    """All keys go back to a copy of some seconds ago."""
-    with stage.redis() as client:
-        copies = {key: client.dump(key) or b"" for key in client.scan_iter(count=1_000)}
-        time.sleep(_SETTLE_S)
-        with client.pipeline() as all_at_once:
-            all_at_once.flushall()
-            for key, copy in copies.items():
-                all_at_once.restore(key, 0, copy)
-            all_at_once.execute()
+    stage.valkeys.roll_back(_SETTLE_S)
 
 
 def _refusing(stage: Stage, setting: str, value: str) -> None:

@@ -1,5 +1,6 @@
 """Two Valkeys, one a copy of the other, and three sentinels that name the master of the two."""
 
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -73,6 +74,21 @@ class Watched:
         (port,) = (port for port, process in self._servers.items() if process.poll() is not None)
         self._servers[port] = self._run(port)
         self._wait_for_copy(port)
+
+    def roll_back(self, seconds: float) -> None:
+        """Both come back with what the master had so many seconds before, as from a copy of its disk."""
+        master = self.master
+        (copy,) = self._servers.keys() - {master}
+        folder, kept = self._folder / str(master), self._folder / "kept"
+        shutil.copytree(folder, kept)
+        time.sleep(seconds)
+        for port in (copy, master):  # in this order: else the copy becomes the master
+            processes.kill(self._servers[port])
+        shutil.rmtree(folder)
+        kept.rename(folder)
+        for port in (master, copy):
+            self._servers[port] = self._run(port)
+        self._wait_for_copy(copy)
 
     def _wait_for_copy(self, port: int) -> None:
         with closing(redis.Redis(port=port)) as copy:
