@@ -54,17 +54,15 @@ ELSEWHERE = {
     ("docs/failing-records.md", "console"): OPERATOR,
     ("docs/failing-records.md", "python"): README,
     ("docs/getting-started.md", "console"): README,
-    ("docs/getting-started.md", "python"): README,
+    ("docs/getting-started.md", "python"): README,  # and test_ways_into_spark
+    ("docs/getting-started.md", "sql"): "tests/end_to_end/test_ways_into_spark.py",
+    ("docs/getting-started.md", "yaml"): "tests/end_to_end/test_ways_into_spark.py",
     ("docs/stateful.md", "python"): "tests/docs/test_jobs.py",
     ("docs/functions.md", "python"): README,
     ("docs/migrate.md", "python"): README,
     ("docs/operations.md", "console"): OPERATOR,
     ("docs/ordering.md", "python"): README,
     ("docs/sharing.md", "console"): OPERATOR,
-    ("docs/spark.md", "console"): "tests/end_to_end/test_ways_into_spark.py",
-    ("docs/spark.md", "python"): "tests/end_to_end/test_ways_into_spark.py",
-    ("docs/spark.md", "sql"): "tests/end_to_end/test_ways_into_spark.py",
-    ("docs/spark.md", "yaml"): "tests/end_to_end/test_ways_into_spark.py",
     ("docs/troubleshooting.md", "console"): OPERATOR,
 }
 HERE = {

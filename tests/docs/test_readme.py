@@ -13,7 +13,7 @@ from kafka import KafkaConsumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from broker_jars import ROOT
-from documented import Place, blocks, commands, program
+from documented import WAY, Place, blocks, commands, program
 from topics import Kafka
 
 README = (ROOT / "README.md").read_text()
@@ -24,11 +24,11 @@ PAGES = (*BEGINNING, *(f"docs/{name}.md" for name in MORE))
 
 
 def samples(page: str) -> list[str]:
-    """The Python of a page, but for what test_jobs runs.
+    """The Python of a page, but for what test_jobs and test_ways_into_spark run.
 
     A first block of `servers` is a part of each of the others, `on_error` one of the first.
     """
-    first, *others = [code for code in blocks(page, "python") if not program(code)] or [""]
+    first, *others = [code for code in blocks(page, "python") if not (program(code) or WAY.search(code))] or [""]
     if first.startswith("servers = "):
         return [f"{first}\n{each}" for each in others]
     return [first, *(with_on_error(first, each) if each.startswith("on_error = ") else each for each in others)]
@@ -51,8 +51,16 @@ OUTPUT = re.compile(r'\.(?:start|write.mode\("append"\).parquet)\("([^"]+)"\)')
 A_PART = "[[0,"
 """Code that reads some key hashes only."""
 COMMANDS = [command for page in BEGINNING for command in commands(page)]
-# This run, what sets it up, test_build_site and test_demo.
-ELSEWHERE = ("scripts/test", "scripts/site", 'pip install ".[spark]"', "source .venv", "export COOP_", "scripts/demo")
+# This run, what sets it up, test_build_site, test_ways_into_spark and test_demo.
+ELSEWHERE = (
+    "spark-pipelines ",
+    "scripts/test",
+    "scripts/site",
+    'pip install ".[spark]"',
+    "source .venv",
+    "export COOP_",
+    "scripts/demo",
+)
 
 
 def with_word(word: str) -> list[str]:

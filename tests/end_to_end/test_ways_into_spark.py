@@ -1,4 +1,4 @@
-"""The code of docs/spark.md as it stands there: SQL, Spark Connect and pipelines."""
+"""SQL, Spark Connect and pipelines, by the code of docs/getting-started.md as it stands there."""
 
 import re
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 import processes
 from broker_jars import ROOT
 from coordinator.errors import UnknownOptionError
-from documented import Place, blocks, commands
+from documented import WAY, Place, blocks, commands
 from streams import DEADLINE_S, keyed
 from topics import Kafka
 
-PAGE = "docs/spark.md"
+PAGE = "docs/getting-started.md"
 STATEMENTS = [each for each in blocks(PAGE, "sql")[0].split(";") if each.strip()]
-STREAM_VIEW, CONNECT, PIPELINE = blocks(PAGE, "python")
+STREAM_VIEW, CONNECT, PIPELINE = (code for code in blocks(PAGE, "python") if WAY.search(code))
 BIN = Path(pyspark.__file__).parent / "bin"
 BEGIN = """
 import os, sys, time
@@ -149,7 +149,7 @@ def test_two_clients_of_a_server_are_one_application(connect_url: str, place: Pl
 @pytest.mark.timeout(900)  # four drivers, one after the other
 def test_a_pipeline_has_a_streaming_table_of_a_topic(kafka: Kafka, place: Place, group: str) -> None:
     (spec,) = blocks(PAGE, "yaml")
-    (command,) = commands(PAGE)
+    (command,) = (each for each in commands(PAGE) if each.startswith("spark-pipelines "))
     (place.folder / "spark-pipeline.yml").write_text(
         spec.replace("/data/orders-pipeline", str(place.folder / "storage"))
     )

@@ -24,6 +24,8 @@ PROGRAMS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "doc
 
 KAFKA, REDIS = 'os.environ["COOP_KAFKA"]', 'os.environ["COOP_REDIS"]'
 LAST = "spark.streams.awaitAnyTermination()"
+WAY = re.compile(r'"orders-(by-\w+|pipeline)"')
+"""In samples of SQL, Spark Connect and pipelines, which test_ways_into_spark runs."""
 SHARED = {
     "import os",
     "from pyspark.sql import SparkSession",
