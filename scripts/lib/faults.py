@@ -154,7 +154,9 @@ FAULTS = (
     ),
     Fault("new partition waits", "coop-kafka describe GROUP", r"older partitions", "fails", _AGAIN, happens=_grow),
     Fault("lagging partition", "coop-kafka list", r" \d{5} ", "slow", happens=_backlog),
-    Fault("parked record", "coop-kafka stuck GROUP", r"parked .*ValueError", "fails", OnError(2, "100ms", then="park")),
+    Fault(
+        "quarantined key", "coop-kafka stuck GROUP", r"parked .*ValueError", "fails", OnError(2, "100ms", then="park")
+    ),
 )
 
 

@@ -37,7 +37,7 @@ class PartitionAudit:
     out_of_order: Annotated[int, Means("Records out of the order of their key.", "OUT OF ORDER")]
     dead_lettered: Annotated[int, Means("Records in the dead-letter topic, not in the sink.", "DEAD LETTERED")]
     waiting: Annotated[int, Means("Records that are not processed, in gaps above the stable offset.", "WAITING")]
-    parked: Annotated[int, Means("Of them, those of parked keys and lanes.", "PARKED")]
+    parked: Annotated[int, Means("Of them, those of quarantined keys and lanes.", "PARKED")]
     deferred: Annotated[int, Means("Of them, those of deferred keys.", "DEFERRED")]
     ahead: Annotated[int, Means("Rows of records that are not processed.", "AHEAD")]
     gone: Annotated[int, Means("Rows whose offset is not a record of Kafka.", "GONE")]

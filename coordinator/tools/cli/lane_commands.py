@@ -58,7 +58,7 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
     lanes: Annotated[int, typer.Option(min=1, metavar="N", help="Number of lanes to print.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs once, then end.")] = False,
 ) -> None:
-    """Show lanes at work until `q`, or print members and lanes once. Parked and limited lanes come first.
+    """Show lanes at work until `q`, or print members and lanes once. Quarantined and limited lanes come first.
 
     On a terminal, it draws the partition of the chosen row; the last line shows the keys.
     LAG S is the age of the lane's oldest unread record.

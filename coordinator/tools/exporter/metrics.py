@@ -44,13 +44,15 @@ INFO = Metric(
 MEMBERS = Metric(f"{_OF_GROUP}members", GROUP, "Members with a lease.")
 REBALANCES = Metric(f"{_OF_GROUP}rebalances_total", GROUP, "Assignments so far: the generation.", "counter")
 GENERATION_AGE = Metric(f"{_OF_GROUP}generation_age_seconds", GROUP, "Age of the assignment.")
-PARKED_LANES = Metric(f"{_OF_GROUP}parked_lanes", GROUP, "Lanes that nobody reads until `coop-kafka release`.")
+PARKED_LANES = Metric(
+    f"{_OF_GROUP}parked_lanes", GROUP, "Quarantined lanes: nobody reads them until `coop-kafka release`."
+)
 STRUCK_LANES = Metric(
     f"{_OF_GROUP}lanes_on_trial",
     GROUP,
-    "Lanes that a member read when it died or hung. Each has a task of its own.",
+    "Lanes that are tested alone, because a member died or hung while it read them.",
 )
-PARKED_KEYS = Metric(f"{_OF_GROUP}parked_keys", GROUP, "Failing keys that wait for `coop-kafka release`.")
+PARKED_KEYS = Metric(f"{_OF_GROUP}parked_keys", GROUP, "Quarantined keys: they wait for `coop-kafka release`.")
 DEFERRED_KEYS = Metric(f"{_OF_GROUP}deferred_keys", GROUP, "Failing keys that are tried again.")
 DEFERRED_AGE = Metric(f"{_OF_GROUP}deferred_age_seconds", GROUP, "Age of the oldest record of a deferred key.")
 MEMBER_INFO = Metric(f"{_OF_GROUP}member_info", (*MEMBER, "host", "state"), "1, with the host and the state.")

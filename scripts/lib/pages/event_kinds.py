@@ -52,7 +52,7 @@ EVENT_KINDS = (
     EventKind(
         "failing",
         "A partition has `maxDeferredKeys` failing keys. Members read only these until there are fewer.",
-        "fix what the function needs, or release parked keys; `coop-kafka stuck` shows them",
+        "fix what the function needs, or release quarantined keys; `coop-kafka stuck` shows them",
     ),
     EventKind(
         "fence",
