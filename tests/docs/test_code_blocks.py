@@ -44,7 +44,7 @@ README, OPERATOR = "tests/docs/test_readme.py", "tests/coordinator/tools/cli/tes
 ELSEWHERE = {
     ("README.md", "console"): README,
     ("README.md", "python"): README,
-    ("docs/applications.md", "python"): README,
+    ("docs/applications.md", "python"): README,  # and here, an assignor
     ("docs/benchmarks.md", "console"): "scripts/bench",
     ("docs/commit-api.md", "python"): "tests/docs/test_commit_api.py",
     ("docs/cookbook.md", "console"): "tests/docs/test_cookbook.py",
@@ -61,12 +61,11 @@ ELSEWHERE = {
     ("docs/functions.md", "python"): README,
     ("docs/migrate.md", "python"): README,
     ("docs/operations.md", "console"): OPERATOR,
+    ("docs/ordering.md", "console"): OPERATOR,
     ("docs/ordering.md", "python"): README,
-    ("docs/sharing.md", "console"): OPERATOR,
     ("docs/troubleshooting.md", "console"): OPERATOR,
 }
 HERE = {
-    ("docs/sharing.md", "python"),
     ("docs/audit.md", "console"),
     ("docs/audit.md", "python"),
     ("docs/deployment.md", "python"),
@@ -113,7 +112,7 @@ def executed(code: str, names: Mapping[str, object]) -> dict[str, Any]:
 
 
 def test_the_assignor_of_a_page_computes_an_assignment(place: Place) -> None:
-    (code,) = blocks("docs/sharing.md", "python")
+    (code,) = (each for each in blocks("docs/applications.md", "python") if "class Mine" in each)
     mine = executed(code, {})["Mine"]()
     members, partitions = [Subscriber(name, 1, frozenset({"orders"}), True) for name in "ab"], {"orders": 1}
     assignment = mine.assign(members, partitions, {})

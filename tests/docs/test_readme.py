@@ -46,7 +46,7 @@ BEGUN_WITH = {code for page in BEGINNING for code in samples(page)}
 (TESTS,) = (code for code in blocks("docs/functions.md", "python") if "import pytest" in code)
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
 JOBS = [c for c in PYTHON if "SparkSession" in c]
-READING = [c for c in PYTHON if c and c not in SENDING and c not in JOBS]
+READING = [c for c in PYTHON if c and c not in SENDING and c not in JOBS and "def assign" not in c]
 OUTPUT = re.compile(r'\.(?:start|write.mode\("append"\).parquet)\("([^"]+)"\)')
 A_PART = "[[0,"
 """Code that reads some key hashes only."""

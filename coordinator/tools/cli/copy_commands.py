@@ -18,7 +18,7 @@ def backup(
     redis: Redis,
     as_json: Annotated[bool, typer.Option("--json", help="No effect: backup always prints JSON.")] = False,
 ) -> None:
-    """Print a copy of the group's state as JSON: positions, policies and quarantined lanes. Members may continue to work."""
+    """Print a copy of the group's state as JSON: positions, policies and quarantined lanes. Members may be at work."""
     with waiting("backup", as_json=as_json), connected(redis) as client:
         copy = copies.backup(client, group)
     print_lines(*copy.text.splitlines())

@@ -124,7 +124,7 @@ class GroupView:
     assignor: Annotated[str, Means("Name and version of the assignor; empty before the first assignment.")]
     reset: Annotated[int, Means("Reset epoch: 0, or the time of the last reset.")]
     recovering_ms: RecoveringMs
-    policy: Annotated[Mapping[str, str], Means("[Policies](sharing.md#policies) that were set: name to boolean.")]
+    policy: Annotated[Mapping[str, str], Means("[Policies](ordering.md#policies) that were set: name to boolean.")]
     members: tuple[MemberView, ...]
     partitions: tuple[PartitionView, ...]
     growths: tuple[GrowthView, ...] = ()

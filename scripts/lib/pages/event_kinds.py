@@ -20,7 +20,7 @@ EVENT_KINDS = (
     EventKind(
         "assignor",
         "An assignor failed, or its result cannot be used. The group uses `grouped` with whole partitions.",
-        "fix the assignor that the event names; see [assignors](sharing.md#when-it-fails)",
+        "fix the assignor that the event names; see [assignors](applications.md#when-it-fails)",
     ),
     EventKind(
         "cap",

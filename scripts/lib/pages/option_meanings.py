@@ -120,7 +120,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             default="`slots`"),
         "assignor": Meaning(_STREAM,
             "The rule that assigns key ranges to members. Of several names, by preference, the group uses one that all "
-            "its members name, so that a rolling restart can change it. See [assignors](sharing.md#assignors)."),
+            "its members name, so that a rolling restart can change it. See [assignors](applications.md#assignors)."),
         "copartition": Meaning(_BOTH,
             "Topics that a function or a query joins by key. Partition i of each has the same lanes and the same owner,"
             " and one task reads the same keys of all of them. They need equal numbers of partitions "
@@ -136,10 +136,11 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "The TCP port of the driver's host to which tasks connect, to report costs and ends. A range: the first "
             "free port of it. Each query needs a port of its own.", default="any free port"),
         "sharing": Meaning(_STREAM,
-            "How applications share the group. auto: they share partitions where the policies allow it. required: the "
-            "query fails at its start if a policy forbids that. partitions: this application owns whole partitions "
-            "only; members that share still get work. never: it reads the group alone, and others may only stand by; "
-            "use it with [stateful operators](stateful.md). See [policies](sharing.md#policies)."),
+            "How this query shares the group. auto: it shares partitions where the policies allow it. required: it "
+            "fails at its start if a policy forbids that. partitions: it owns whole partitions only; members that "
+            "share still get work. never: it reads the group alone, and others may only stand by; use it with "
+            "[stateful operators](stateful.md). Each query brings its own value, and the strictest wins: see "
+            "[who may share](ordering.md#who-may-share-a-partition)."),
         "several_queries": Meaning(_STREAM,
             "Whether queries of one application may be members of one group. false: a second query fails with "
             "`GROUP_BUSY`. Two reads of one query (two `load()`s in a union or a join, both sides of a self-join) fail "
@@ -158,7 +159,7 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "next member. See [ordering](ordering.md)."),
         "policies": Meaning(_STREAM,
             "`required`: if the Kafka user may not read the topic `coop-kafka-policies`, and Redis has no copy of it,"
-            " nothing is shared. `optional`: what Redis has holds. See [policies](sharing.md#policies)."),
+            " nothing is shared. `optional`: what Redis has holds. See [policies](ordering.md#policies)."),
         "unread_batches": Meaning(_STREAM,
             "Whether a batch that Spark completes without reading it counts as processed. false: the query fails with "
             "`SINK_SKIPPED_BATCH`. true: for a query that drops records unread on purpose, as `limit(0)` does."),

@@ -49,7 +49,7 @@ _OTHER_NAMES = """
 ## Other names of the same options
 
 Kafka's names, and those of the KIPs that coop-kafka implements. `accept.individual.commit` and `accept.range.fetch` are
-not options of a query, but [policies](sharing.md#policies) of a group, a topic or the cluster.
+not options of a query, but [policies](ordering.md#policies) of a group, a topic or the cluster.
 
 """
 

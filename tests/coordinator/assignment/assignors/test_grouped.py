@@ -250,7 +250,7 @@ def test_a_long_life_moves_little_more_than_the_totals_force(*, equal: bool, mos
 
 
 def test_in_small_groups_hardly_anything_moves_that_need_not() -> None:
-    """Beside all assignments in proportion, with as many whole partitions and no more splits: docs/sharing.md."""
+    """Beside all assignments in proportion, with as many whole partitions and no more splits: docs/applications.md."""
     found: list[tuple[Fraction, Fraction]] = []
     for seed in range(150):
         rnd = random.Random(seed)

@@ -160,7 +160,7 @@ def test_a_refused_reset_names_its_reason_although_kafka_fails_meanwhile(
 
 
 DRY = "Nothing was changed. Add --execute to make the change.\n"
-PAGES = ("docs/operations.md", "docs/sharing.md", "docs/failing-records.md", "docs/troubleshooting.md")
+PAGES = ("docs/operations.md", "docs/ordering.md", "docs/failing-records.md", "docs/troubleshooting.md")
 
 
 def _what_it_leaves(command: str) -> int:
