@@ -66,8 +66,8 @@ ELSEWHERE = {
     ("docs/troubleshooting.md", "console"): OPERATOR,
 }
 HERE = {
-    ("docs/audit.md", "console"),
-    ("docs/audit.md", "python"),
+    ("docs/guarantees.md", "console"),
+    ("docs/guarantees.md", "python"),
     ("docs/deployment.md", "python"),
     ("docs/functions.md", "console"),
     ("docs/monitoring.md", "console"),
@@ -123,12 +123,13 @@ def test_the_assignor_of_a_page_computes_an_assignment(place: Place) -> None:
 @pytest.mark.long
 def test_the_audit_of_a_page_finds_no_fault_in_a_sink_of_its_query(spark: SparkSession, place: Place, run: Run) -> None:
     sink = str(place.folder / "lake")
-    writing, auditing = (place.put_in(each).replace("/lake/orders", sink) for each in blocks("docs/audit.md", "python"))
+    codes = blocks("docs/guarantees.md", "python")
+    writing, auditing = (place.put_in(each).replace("/lake/orders", sink) for each in codes)
     stream = spark.readStream.format("coop-kafka").options(**place.options)
     writer = stream.load().writeStream.foreachBatch(executed(writing, {})["write"]).trigger(availableNow=True)
     with ending(writer.option("checkpointLocation", str(place.folder / "checkpoint")).start()) as query:
         assert query.awaitTermination(DEADLINE_S)
-    (command,) = (each for each in commands("docs/audit.md") if each.startswith("coop-kafka audit "))
+    (command,) = (each for each in commands("docs/guarantees.md") if each.startswith("coop-kafka audit "))
     _, *words = shlex.split(place.put_in(command).replace("/lake/orders", sink))
     code, out, _ = run(*words)
     assert (code, out.splitlines()[0]) == (0, AUDITED)

@@ -25,7 +25,7 @@ Plant = Callable[[Path], tuple[str, str, str]]
 
 
 def write(rows: DataFrame, batch_id: int, folder: Path) -> None:
-    """A batch as docs/audit.md shows it."""
+    """A batch as docs/guarantees.md shows it."""
     place = rows.withColumns({"task": spark_partition_id(), "place": monotonically_increasing_id()})
     place.withColumn("batch", lit(batch_id)).write.mode("append").parquet(str(folder))
 

@@ -35,7 +35,7 @@ LOOKS = (
     Document("stuck", "Key ranges over which members died or hung, and keys whose record failed.", (*STRIKES, *KEYS)),
     Document(
         "audit",
-        "The verdict, with exit code 0 or 3; see [audit.md](audit.md).",
+        "The verdict, with exit code 0 or 3; see [audit a sink](guarantees.md#audit-a-sink).",
         (Field("good", "boolean", "Whether no partition has a fault."), *fields_of(Audit)),
     ),
 )

@@ -61,7 +61,7 @@ _FAMILIES: tuple[tuple[str, Kind, str], ...] = (
         "See [functions.md](functions.md#when-it-fails) and [failing-records.md](failing-records.md).",
     ),
     ("Output of the command", errors.OutputError, "The exit code is 1."),
-    ("Audits", errors.SinkError, "See [audit.md](audit.md). The exit code is 1."),
+    ("Audits", errors.SinkError, "See [audit a sink](guarantees.md#audit-a-sink). The exit code is 1."),
     ("Usage of the command", errors.WrongUsageError, "The exit code is 2. The command changed nothing."),
 )
 
