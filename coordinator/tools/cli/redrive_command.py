@@ -129,7 +129,7 @@ def _print(seen: RedriveView, dead: str, topic: str, executed: bool) -> None:
     print_lines(f"{did} {counted(seen.records, 'record')} of {counted(seen.keys, 'key')} from {dead!r} to {topic!r}.")
     if seen.others or seen.strange:
         others = counted(seen.others, "dead letter")
-        print_lines(f"Left out: {others} of other groups or topics, {counted(seen.strange, 'record')} that is none.")
+        print_lines(f"Left out: {others} of other groups or topics, and {counted(seen.strange, 'other record')}.")
     if seen.late_keys:
         print_lines(
             f"{counted(seen.out_of_order, 'record')} of {counted(len(seen.late_keys), 'key')} would come out of order: "

@@ -102,7 +102,7 @@ def test_what_is_left_out_is_counted(run: Run, members: Group, tp: TopicPartitio
     _, out, _ = redrive(run, members, "--topic", other, "--from", dead)
     assert out.splitlines()[:2] == [
         f"Would redrive 0 records of 0 keys from '{dead}' to '{other}'.",
-        "Left out: 3 dead letters of other groups or topics, 1 record that is none.",
+        "Left out: 3 dead letters of other groups or topics, and 1 other record.",
     ]
 
 
