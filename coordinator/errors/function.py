@@ -17,7 +17,7 @@ class FunctionFailedError(FunctionError):
 
 
 class TooManyFailingKeysError(FunctionError):
-    """AvailableNow cannot end: a partition holds `maxDeferredKeys` parked keys, so no other key of it is read."""
+    """AvailableNow cannot end: a partition holds `maxDeferredKeys` quarantined keys, so no other key of it is read."""
 
     name = "TOO_MANY_FAILING_KEYS"
     usual_remedy = "fix the function or what it needs, then run coop-kafka release; or raise maxDeferredKeys"

@@ -109,7 +109,7 @@ EVENT_KINDS = (
     EventKind(
         "parked",
         "A record hung again when it was tested alone, or the function failed on a record of a key "
-        "(`then=park`). No member reads the lane or the key until it is released.",
+        "(`then=park`): the lane or the key is quarantined until it is released.",
         "look at the record (`coop-kafka stuck` shows offsets), fix the job, then `coop-kafka release`",
     ),
     EventKind("plan", "A member made an assignment: its generation and its assignor."),

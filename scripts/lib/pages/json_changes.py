@@ -39,7 +39,7 @@ CHANGES = (
             EXECUTED,
             Field("from", "text", "The dead-letter topic."),
             Field("to", "text", "The topic that the records came from."),
-            Field("parked", "integer", "Keys of the topic that wait for `release`. They are not dead letters."),
+            Field("parked", "integer", "Quarantined keys of the topic: they are not dead letters."),
             *fields_of(RedriveView),
         ),
     ),

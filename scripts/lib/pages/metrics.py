@@ -40,7 +40,7 @@ PROGRESS = (
         "lane: why",
         "At most 20 of the limited lanes, each with its bound. Quarantined lanes come first, then the oldest records.",
     ),
-    Metric("parkedLanes", "lanes", "Lanes that no member reads until an operator releases them."),
+    Metric("parkedLanes", "lanes", "Quarantined lanes: no member reads them until `coop-kafka release`."),
     Metric(
         "filteredRecords",
         "count",
@@ -48,7 +48,11 @@ PROGRESS = (
         "adds a batch when it plans the next one. It counts refetched records again, and ignores late task reports.",
     ),
     Metric("deferredKeys", "count", "Keys of the group that wait for another attempt. Only with `on_error`."),
-    Metric("parkedKeys", "count", "Keys of the group that wait for `coop-kafka release`. Only with `on_error`."),
+    Metric(
+        "parkedKeys",
+        "count",
+        "Quarantined keys of the group: they wait for `coop-kafka release`. Only with `on_error`.",
+    ),
     Metric("skippedRecords", "count", "Records that `then=skip` left out since the query started."),
     Metric("deadLetteredRecords", "count", "Records that the query wrote to the dead-letter topic since it started."),
     Metric("slowestLane", "text", "The lane with the highest cost of a record, and that cost; `-` if unknown."),
