@@ -4,39 +4,32 @@ A compacted topic with one partition. A record's key is the name of a policy, an
 last record of a name holds; one without a value ends it. Brokers keep compacted topics for ever, so a policy neither
 expires nor depends on Redis. Queries need READ on the topic, which
 includes DESCRIBE; administrators also CREATE, WRITE and DESCRIBE_CONFIGS.
-Opens a consumer or a producer for each read or write, which are rare.
 """
 
 import time
 from collections.abc import Mapping
 from contextlib import closing
 
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaProducer
 from kafka import TopicPartition as KafkaTopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError
 from kafka.protocol.consumer import IsolationLevel
 
 from coordinator.errors import InvalidOptionError, KafkaUnavailableError
-from coordinator.kafka import empty_markers
-from coordinator.kafka.client import arguments_of, client_arguments
-from coordinator.kafka.connection import IN_TIME, KafkaConnection, Session, open_client
+from coordinator.kafka.client import arguments_of
+from coordinator.kafka.connection import KafkaConnection, Session, open_client
 from coordinator.kafka.offsets import described, look_up
+from coordinator.kafka.reader import POLL_MS, reader
 from coordinator.values.offset_spec import EARLIEST, LATEST
+from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import POLICIES, TopicPartition
 
 WAIT_S = 8.0
 """Longest wait for the records, which the log is known to have."""
 
-_POLL_MS = 500
 _TP = TopicPartition(POLICIES, 0)
 _COMPACTED = {"cleanup.policy": "compact"}
-_OURS: Mapping[str, object] = {
-    "group_id": None,
-    "enable_auto_commit": False,
-    "auto_offset_reset": "earliest",  # compaction may remove the first records meanwhile
-    "allow_auto_create_topics": False,
-}
 
 
 class PolicyTopic:
@@ -91,15 +84,11 @@ def _place(session: Session) -> tuple[str, int, int] | None:
 
 def _values(kafka: Mapping[str, object], start: int, end: int) -> dict[str, str]:
     """The last value of each policy. A value that is not `true` counts as `false`: the strict reading."""
-    consumer, _ = open_client(KafkaConsumer, {**IN_TIME, **client_arguments(kafka), **_OURS}, [POLICIES])
-    empty_markers.install(consumer)
     partition, found = KafkaTopicPartition(*_TP), dict[str, str]()
-    with closing(consumer):
-        consumer.assign([partition])
-        consumer.seek(partition, start)
+    with closing(reader(kafka, {_TP: OffsetRange(start, end)})) as consumer:
         deadline = time.monotonic() + WAIT_S
         while consumer.position(partition) < end:
-            for record in consumer.poll(_POLL_MS).get(partition, ()):
+            for record in consumer.poll(POLL_MS).get(partition, ()):
                 name = (record.key or b"").decode("utf-8", "replace")
                 found.pop(name, None)
                 if record.value is not None:

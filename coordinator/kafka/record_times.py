@@ -1,7 +1,6 @@
 """The times of the records at some offsets. The driver reads records nowhere else.
 
-Opens a consumer for each call and closes it. Calls are rare, and an idle consumer is not reliable. Knows how a consumer
-reads one record of many partitions; nothing of the use of the times.
+Knows how a consumer reads one record of many partitions; nothing of the use of the times.
 """
 
 import time
@@ -11,24 +10,12 @@ from contextlib import closing
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaTopicPartition
 
-from coordinator.kafka import empty_markers
-from coordinator.kafka.client import client_arguments
-from coordinator.kafka.connection import ANSWER_BYTES_MAX, IN_TIME, open_client
+from coordinator.kafka.reader import POLL_MS, reader
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 
 WAIT_S = 8.0
 """Longest wait for the records, which the log is known to have. A leader that sends none has fallen silent since."""
-
-_POLL_MS = 500
-_OURS: Mapping[str, object] = {
-    "group_id": None,
-    "enable_auto_commit": False,
-    "auto_offset_reset": "earliest",  # a deleted record has no time; the next one serves as well
-    "allow_auto_create_topics": False,
-    "max_partition_fetch_bytes": 64 * 1024,
-    "receive_message_max_bytes": ANSWER_BYTES_MAX,
-}
 
 
 def first_times(
@@ -37,13 +24,10 @@ def first_times(
     """The time, in milliseconds, of the first remaining record in each stretch of offsets.
 
     None for a stretch without a record (markers only), and for a record without a time. Stretches whose leader does not
-    answer within `WAIT_S` are left out. Raises kafka-python's errors.
+    answer within `WAIT_S` are left out. A deleted record has no time; the next one serves as well. Raises
+    kafka-python's errors.
     """
-    consumer, _ = open_client(
-        KafkaConsumer, {**IN_TIME, **client_arguments(kafka), **_OURS}, {tp.topic for tp in stretches}
-    )
-    empty_markers.install(consumer)
-    with closing(consumer):
+    with closing(reader(kafka, stretches, max_partition_fetch_bytes=64 * 1024)) as consumer:
         return dict(_first_times(consumer, stretches))
 
 
@@ -51,12 +35,9 @@ def _first_times(
     consumer: KafkaConsumer, stretches: Mapping[TopicPartition, OffsetRange]
 ) -> Iterator[tuple[TopicPartition, int | None]]:
     waiting = {KafkaTopicPartition(*tp): stretch for tp, stretch in stretches.items()}
-    consumer.assign(list(waiting))
-    for partition, stretch in waiting.items():
-        consumer.seek(partition, stretch.start)
     end = time.monotonic() + WAIT_S
     while waiting and time.monotonic() < end:
-        for partition, records in consumer.poll(_POLL_MS).items():
+        for partition, records in consumer.poll(POLL_MS).items():
             consumer.pause(partition)
             if (wanted := waiting.pop(partition, None)) is not None:
                 has_time = records[0].offset < wanted.until and records[0].timestamp >= 0

@@ -13,10 +13,9 @@ import processes
 from broker_jars import BROKER, ROOT
 from spark_coop_source.servers import programs
 
-HOST, free_ports = programs.HOST, programs.free_ports
+HOST, free_ports, tried = programs.HOST, programs.free_ports, programs.tried
 _CONF = ROOT / "conf"
 _READY_S = 60.0
-_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +45,13 @@ class Server:
 def kafka(folder: Path, *, secure: Secure | None = None, outlives_parent: bool = False) -> Server:
     """The broker named by `COOP_KAFKA`, else a new one that keeps its data in `folder`."""
     given = os.environ.get("COOP_KAFKA")
-    return Server(given) if given else _tried(lambda: start_broker(folder, secure, outlives_parent))
+    return Server(given) if given else tried(lambda: start_broker(folder, secure, outlives_parent))
 
 
 def valkey(folder: Path, *, outlives_parent: bool = False, more: Sequence[str] = ()) -> Server:
     """The Redis named by `COOP_REDIS`, else a new Valkey that keeps its data in `folder`, with `more` settings."""
     given = os.environ.get("COOP_REDIS")
-    return Server(given) if given else _tried(lambda: start_valkey(folder, free_ports(1)[0], outlives_parent, more))
-
-
-def _tried(start: Callable[[], Server]) -> Server:
-    """Try again if another process took a free port in the meantime."""
-    for _ in range(_TRIES - 1):
-        try:
-            return start()
-        except RuntimeError as error:
-            if "in use" not in str(error):
-                raise
-    return start()
+    return Server(given) if given else tried(lambda: start_valkey(folder, free_ports(1)[0], outlives_parent, more))
 
 
 def start_broker(

@@ -2,9 +2,10 @@
 
 import socket
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import TypeVar
 
 import redis
 from kafka import KafkaAdminClient
@@ -15,6 +16,8 @@ from spark_coop_source.servers.java import JarSet, java
 
 HOST = "127.0.0.1"
 _PROPERTIES = Path(__file__).with_name("broker.properties")
+_TRIES = 3
+Started = TypeVar("Started")
 
 
 def free_ports(count: int) -> list[int]:
@@ -24,6 +27,17 @@ def free_ports(count: int) -> list[int]:
         for each in sockets:
             each.bind((HOST, 0))
         return [each.getsockname()[1] for each in sockets]
+
+
+def tried(start: Callable[[], Started]) -> Started:
+    """What `start` returns; if another process takes its free port in the meantime, it tries again."""
+    for _ in range(_TRIES - 1):
+        try:
+            return start()
+        except (RuntimeError, EnvironmentMismatchError) as error:
+            if "in use" not in str(error):
+                raise
+    return start()
 
 
 def broker_properties(values: Mapping[str, object], more: Sequence[str] = ()) -> str:

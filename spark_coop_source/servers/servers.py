@@ -24,7 +24,6 @@ _KEEPER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("keeper.py")
 _SMALL = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 _READY_S = 120.0
 _POLL_S = 0.05
-_TRIES = 3
 _OTHERS = "see the words of the program itself, or name servers that run in COOP_KAFKA and COOP_REDIS"
 _log = logging.getLogger(__name__)
 
@@ -61,7 +60,10 @@ def _valkey(stack: ExitStack) -> str:
         settings = ("--bind", HOST, "--port", str(port), "--dir", str(folder), "--save", "", "--appendonly", "no")
         return [binary, *settings]
 
-    return _started("Valkey", stack, command, lambda address: programs.redis_answers(f"redis://{address}/0"))
+    def answers(address: str) -> bool:
+        return programs.redis_answers(f"redis://{address}/0")
+
+    return programs.tried(lambda: _started("Valkey", stack, command, answers))
 
 
 def _kafka(stack: ExitStack) -> str:
@@ -83,32 +85,31 @@ def _kafka(stack: ExitStack) -> str:
         broker = shlex.join([*java, "kafka.Kafka", str(properties)])
         return ["sh", "-c", f"{shlex.join(programs.formats(java, properties))} && exec {broker}"]
 
-    return _started("Kafka", stack, command, lambda address: programs.live_brokers(address) > 0)
+    def answers(address: str) -> bool:
+        return programs.live_brokers(address) > 0
+
+    return programs.tried(lambda: _started("Kafka", stack, command, answers))
 
 
 def _started(
     name: str, stack: ExitStack, command: Callable[[Path, int], Sequence[str]], answers: Callable[[str], bool]
 ) -> str:
-    """The address of a server that answers; another port if another process took this one in the meantime."""
-    for _ in range(_TRIES):
-        folder = Path(tempfile.mkdtemp(prefix="coop-kafka-"))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        (port,), log = programs.free_ports(1), folder / "log"
-        with log.open("wb") as output:
-            keeper = subprocess.Popen(  # noqa: S603
-                [*_KEEPER, str(folder), *command(folder, port)],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for the test
-            )
-        stack.callback(keeper.communicate, b"end")
-        deadline = time.monotonic() + _READY_S
-        while keeper.poll() is None and time.monotonic() < deadline:
-            if answers(f"{HOST}:{port}"):
-                return f"{HOST}:{port}"
-            time.sleep(_POLL_S)
-        words = log.read_text(errors="replace")
-        if "in use" not in words:
-            break
-    raise EnvironmentMismatchError(f"{name} did not start: {words[-2000:]}", _OTHERS)
+    """The address of a server that answers."""
+    folder = Path(tempfile.mkdtemp(prefix="coop-kafka-"))
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    (port,), log = programs.free_ports(1), folder / "log"
+    with log.open("wb") as output:
+        keeper = subprocess.Popen(  # noqa: S603
+            [*_KEEPER, str(folder), *command(folder, port)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C is for the test
+        )
+    stack.callback(keeper.communicate, b"end")
+    deadline = time.monotonic() + _READY_S
+    while keeper.poll() is None and time.monotonic() < deadline:
+        if answers(f"{HOST}:{port}"):
+            return f"{HOST}:{port}"
+        time.sleep(_POLL_S)
+    raise EnvironmentMismatchError(f"{name} did not start: {log.read_text(errors='replace')[-2000:]}", _OTHERS)

@@ -76,7 +76,7 @@ end
 -- read of an earlier life of this query.
 local function in_the_way()
   for _, member in ipairs(living_others()) do
-    local its = redis.call('HGET', string.gsub(META, 'meta$', 'member:' .. member), 'alone') or ''
+    local its = redis.call('HGET', group_key('member:' .. member), 'alone') or ''
     local works = its == alone and redis.call('HGET', K.standbys, member) ~= 'standby'
     if works and its ~= A.alone and its ~= before[5] then
       return { 'ALONE', member, end_of_lease(K.leases, member), ms(now), its }

@@ -2,8 +2,7 @@
 -- So a stored time counts for at most the longest session or batch of the group's members, from now on (rule: clock-ahead).
 -- The script cuts a lease and does not end it: its member may be alive, and its own clock ends the lease no later.
 -- Uses events, names, prelude
-local EVENTS = string.gsub(META, 'meta$', 'events')  -- not every verb names it
-local LEAVING = string.gsub(META, 'meta$', 'leaving')  -- likewise
+local EVENTS, LEAVING = group_key('events'), group_key('leaving')
 local EVENT_ABOVE = 1000  -- ms: small corrections of a clock are frequent and write no event
 
 local longest_known = {}
@@ -86,7 +85,7 @@ local function grant_grace(leases)
   redis.call('HSET', META, 'heard_at', ms(now))
   local most = math.floor(longest_session() / 2)
   for _, member in ipairs(last and redis.call('ZRANGE', leases, '(' .. ms(last), ms(now + most), 'BYSCORE') or {}) do
-    local known = redis.call('HGET', string.gsub(META, 'meta$', 'member:' .. member), 'session')
+    local known = redis.call('HGET', group_key('member:' .. member), 'session')
     local its = tonumber(known) or tonumber(call.session)
     local half, its_end = math.floor(its / 2), tonumber(redis.call('ZSCORE', leases, member))
     local in_silence = now - last > its / 3 and its_end > last + half and its_end < now + half

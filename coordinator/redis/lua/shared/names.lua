@@ -30,3 +30,5 @@ local function bind(keys, lists)
   end
 end
 bind(asked.keys, asked.lists)
+
+local function group_key(name) return string.sub(META, 1, -5) .. name end  -- one that the verb does not name

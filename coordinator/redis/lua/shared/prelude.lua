@@ -232,7 +232,7 @@ end
 -- application alone: it joins again (rule: one-filter, rule: one-application). It may still commit and seal the batch that
 -- it reads, since it owns its ranges (rule: lease-end). A standby, also one that worked before, waits beside that application.
 local function other_policy(member_key)
-  local waits = redis.call('HGET', string.gsub(META, 'meta$', 'standbys'), call.member) == 'standby'
+  local waits = redis.call('HGET', group_key('standbys'), call.member) == 'standby'
   local differs = differs_from_group(member_key, 'filter') or (differs_from_group(member_key, 'alone') and not waits)
   return differs and { 'REJOIN' } or nil
 end

@@ -24,7 +24,7 @@ local function take_over(keys, assignment)
   for i = #by_lease, 1, -1 do choice[#choice + 1] = by_lease[i] end
   for _, member in ipairs(choice) do
     local waits = redis.call('HGET', keys.standbys, member) == 'standby' and not takeable(keys.leases, keys.batches, member)
-    local its = redis.call('HMGET', string.gsub(META, 'meta$', 'member:' .. member), 'alone', 'returns')
+    local its = redis.call('HMGET', group_key('member:' .. member), 'alone', 'returns')
     local alone, latest = its[1] or '', redis.call('HGET', META, 'alone') or ''
     if (#working > 0 or taken) and alone .. latest ~= '' then waits = false end
     if waits and alone ~= '' and latest ~= '' and latest ~= alone and its[2] then
