@@ -66,71 +66,11 @@ def modelled(mixture: Mixture) -> Mixture:
     return {fault: more.get(fault, weight) for fault, weight in mixture.items() if fault in kept}
 
 
-def upgrading(mixture: Mixture) -> Mixture:
-    """The same, with policies that change often enough to complete the upgrade."""
-    return {**mixture, _policy: 60}
-
-
-def filtering(mixture: Mixture) -> Mixture:
-    """The same, with changes of the filter."""
-    return {**mixture, change_filter: 40}
-
-
-def failing(mixture: Mixture) -> Mixture:
-    """The same, with more records on which the user's function fails."""
-    return {**mixture, _failing_record: 60}
-
-
-def answering_low(mixture: Mixture) -> Mixture:
-    """The same, with log ends that are low or unknown, and with open transactions."""
-    return {**mixture, election: 20, transaction: 20, silence: 20}
-
-
-def losing_redis(mixture: Mixture) -> Mixture:
-    """The same, with more losses of Redis."""
-    return {**mixture, _empty_redis: 40, _copy: 10, _restore_redis: 20}
-
-
-def copying_checkpoints(mixture: Mixture) -> Mixture:
-    """The same, with copies of checkpoints that run beside the original, and nonces that change."""
-    return {**mixture, copy_checkpoint: 20, _restart_redis: 10}
-
-
-def cutting(mixture: Mixture) -> Mixture:
-    """The same, with logs that are cut and topics that are created again."""
-    return {**mixture, cut_log: 15, topic_again: 5, old_copy_of_a_cut: 25, _produce: 30}
-
-
-def restarting(mixture: Mixture) -> Mixture:
-    """The same, with a Redis that restarts, and members that stand still meanwhile."""
-    return {**mixture, _restart_redis: 20, _pause_process: 20}
-
-
-def losing_in_batches(mixture: Mixture) -> Mixture:
-    """The same, with members that are lost over the slices that they read."""
-    return {**mixture, _slow_key: 20, lost_in_a_batch: 40}
-
-
-def stopping_in_batches(mixture: Mixture) -> Mixture:
-    """The same, with drivers that end politely while their tasks work."""
-    return {**mixture, stopped_in_a_batch: 40}
-
-
-def growing(mixture: Mixture) -> Mixture:
-    """The same, with topics that grow, also while no query looks."""
-    return {**mixture, _grow: 6, grow_unseen: 60, _produce: 30}
-
-
 def redundant(mixture: Mixture) -> Mixture:
     """The same for replica sets: more drivers that start, and nothing that an operator does to one set."""
     never = {_grow, grow_unseen, _policy, _endless_record, _failing_record, _operator_releases, _clock_jump, _copy}
     never |= {_operator_resets, _operator_is_killed, _restore_redis, operator_deletes}
     return {fault: weight for fault, weight in mixture.items() if fault not in never} | {_start: 60}
-
-
-def draining(mixture: Mixture) -> Mixture:
-    """The same, with an operator who drains members."""
-    return {**mixture, operator_drains: 30}
 
 
 def without_growth(mixture: Mixture) -> Mixture:
@@ -602,3 +542,34 @@ FAULTS: Mixture = {
     _mirror: 4,
     operator_deletes: 1.5,
 }
+
+
+def _with(more: Mixture) -> Callable[[Mixture], Mixture]:
+    """The same mixture, with these faults at these frequencies."""
+    return lambda mixture: {**mixture, **more}
+
+
+upgrading = _with({_policy: 60})
+"""Policies that change often enough to complete the upgrade."""
+filtering = _with({change_filter: 40})
+"""Changes of the filter."""
+failing = _with({_failing_record: 60})
+"""More records on which the user's function fails."""
+answering_low = _with({election: 20, transaction: 20, silence: 20})
+"""Log ends that are low or unknown, and open transactions."""
+losing_redis = _with({_empty_redis: 40, _copy: 10, _restore_redis: 20})
+"""More losses of Redis."""
+copying_checkpoints = _with({copy_checkpoint: 20, _restart_redis: 10})
+"""Copies of checkpoints that run beside the original, and nonces that change."""
+cutting = _with({cut_log: 15, topic_again: 5, old_copy_of_a_cut: 25, _produce: 30})
+"""Logs that are cut and topics that are created again."""
+restarting = _with({_restart_redis: 20, _pause_process: 20})
+"""A Redis that restarts, and members that stand still meanwhile."""
+losing_in_batches = _with({_slow_key: 20, lost_in_a_batch: 40})
+"""Members that are lost over the slices that they read."""
+stopping_in_batches = _with({stopped_in_a_batch: 40})
+"""Drivers that end politely while their tasks work."""
+growing = _with({_grow: 6, grow_unseen: 60, _produce: 30})
+"""Topics that grow, also while no query looks."""
+draining = _with({operator_drains: 30})
+"""An operator who drains members."""

@@ -27,12 +27,6 @@ def p1(world: World) -> Iterator[Result]:
     yield _compared(world, "P1", small(world), 1.0)
 
 
-def p1d(world: World) -> Iterator[Result]:
-    """The same, Spark's source with its defaults."""
-    yield _compared(world, "P1d", small(world), 0.5, {}, "its defaults", ours_too=ONE_LANE)
-    yield _compared(world, "P1d", small(world), 0.5, {}, "its defaults")
-
-
 def p2(world: World) -> Iterator[Result]:
     """Eight partitions."""
     yield _compared(world, "P2", replace(small(world), partitions=8), 0.7)
@@ -85,16 +79,14 @@ def _compared(
     name: str,
     load: Load,
     aim: float | None,
-    options: Mapping[str, str] = TUNED,
-    against: str = "tuned",
     *,
     ours_too: Mapping[str, str] = MappingProxyType({}),
 ) -> Result:
     topic = world.topic(load)
-    mine, other = ours(world, topic, **ours_too), theirs(world, topic, options)
+    mine, other = ours(world, topic, **ours_too), theirs(world, topic, TUNED)
     pair = alternate(lambda: drained(mine), lambda: drained(other), times=world.times, cpu=world.cpu)
     partitions = "1 partition" if load.partitions == 1 else f"{load.partitions} partitions"
     work = f"{partitions}, {load.records:,} x {load.size} B, {load.codec}"
     work += f", {load.batch_bytes // 1024} KiB batches" if load.batch_bytes < 65_536 else ""
     work += f", {named(ours_too)}"
-    return result(name, work, against, pair, aim)
+    return result(name, work, "tuned", pair, aim)
