@@ -4,7 +4,6 @@ import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,6 @@ from coordinator.assignment.assignors.assignor import Assignment
 from coordinator.assignment.ownership_listener import METHODS, KeyRanges, listener
 from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import InvalidOptionError
-from coordinator.member.kinds import Request
 from coordinator.member.owning import left, notified
 from coordinator.member.requests import Notify
 from coordinator.progress.ownership import Owned, Ownership
@@ -68,6 +66,14 @@ NOTHING: Ownership = {}
             (),
             id="the_same_hashes_cut_differently__nothing",
         ),
+        pytest.param(owned(), owned(), {TP: (WHOLE,)}, (), id="to_be_released_and_was_not__nothing"),
+        pytest.param(
+            {TP: (Owned(LEFT, EPOCH), Owned(RIGHT, NEXT_EPOCH)), OTHER: (Owned(WHOLE, EPOCH),)},
+            NOTHING,
+            {OTHER: (LEFT,)},
+            (Notify({OTHER: (LEFT,)}, {TP: (WHOLE,), OTHER: (RIGHT,)}, {}),),
+            id="two_that_touch_are_gone__lost_as_one",
+        ),
     ],
 )
 def test_owned__notified(before: Ownership, now: Ownership, released: Ranges | None, notices: object) -> None:
@@ -75,7 +81,8 @@ def test_owned__notified(before: Ownership, now: Ownership, released: Ranges | N
 
 
 def test_left__half_written_ranges_are_lost_and_the_others_revoked() -> None:
-    assert left(owned(), {TP: (LEFT,)}) == (Notify({TP: (RIGHT,)}, {TP: (LEFT,)}, {}),)
+    both = {**owned(), OTHER: (Owned(WHOLE, NEXT_EPOCH),)}
+    assert left(both, {TP: (LEFT,)}) == (Notify({TP: (RIGHT,), OTHER: (WHOLE,)}, {TP: (LEFT,)}, {}),)
 
 
 def test_left_without_ranges__nothing() -> None:
@@ -86,48 +93,6 @@ LOWER, UPPER = cuts(2)
 
 
 # -- the listener ----------------------------------------------------------------------------------
-
-OWNED: Ownership = {TP: (Owned(LOWER, "n.1"), Owned(UPPER, "n.2")), OTHER: (Owned(WHOLE, "n.3"),)}
-
-
-AFTER: dict[str, tuple[Ownership, Ranges | None, Request[Any] | None]] = {
-    "nothing changes": (OWNED, None, None),
-    "more is acquired": (
-        {**OWNED, TP._replace(partition=7): (Owned(UPPER, "n.4"),)},
-        None,
-        Notify({}, {}, {TP._replace(partition=7): (UPPER,)}),
-    ),
-    "a range that was released is revoked": (
-        {TP: OWNED[TP], OTHER: ()},
-        {OTHER: (WHOLE,)},
-        Notify({OTHER: (WHOLE,)}, {}, {}),
-    ),
-    "a range that is gone and was not released is lost": ({TP: OWNED[TP]}, None, Notify({}, {OTHER: (WHOLE,)}, {})),
-    "half is released, the other half lost": (
-        {TP: OWNED[TP]},
-        {OTHER: (LOWER,)},
-        Notify({OTHER: (LOWER,)}, {OTHER: (UPPER,)}, {}),
-    ),
-    "a range that was to be released and was not is kept": (OWNED, {OTHER: (WHOLE,)}, None),
-    "another lane epoch means that it was lost in between": (
-        {**OWNED, OTHER: (Owned(WHOLE, "n.9"),)},
-        None,
-        Notify({}, {OTHER: (WHOLE,)}, {OTHER: (WHOLE,)}),
-    ),
-    "ranges that touch are one": ({}, None, Notify({}, {TP: (WHOLE,), OTHER: (WHOLE,)}, {})),
-}
-
-
-@pytest.mark.parametrize(("now", "released", "expected"), AFTER.values(), ids=AFTER)
-def test_a_change_of_ownership_is_one_notice(
-    now: Ownership, released: Ranges | None, expected: Request[Any] | None
-) -> None:
-    assert notified(OWNED, now, released) == ((expected,) if expected else ())
-
-
-def test_a_leave_revokes_all_ranges_but_the_half_written() -> None:
-    (notice,) = left(OWNED, {TP: (LOWER,)})
-    assert notice == Notify({TP: (UPPER,), OTHER: (WHOLE,)}, {TP: (LOWER,)}, {})
 
 
 def test_an_error_of_a_listener_is_logged_and_its_other_methods_are_called(

@@ -125,15 +125,6 @@ def test_adopt(
     assert after(adopt_targets, before).pace.targets == expected
 
 
-def test_an_idle_query_waits_before_its_next_look_and_others_do_not() -> None:
-    busy = state(at(20, 60))
-    assert after(rest, busy) == busy
-    idle = after(pace_batch, state({TP: (OwnedRange(WHOLE, 100, "a.1"),)}), now_ms=1_000)
-    decision = decide(rest, idle, Seen(1_100), Call(SETUP))
-    assert decision.outcome == LookAgain(IDLE_MS - 100)
-    assert after(rest, decision.state, 1_100) == decision.state, "it has waited"
-
-
 @pytest.mark.parametrize(
     ("work", "limits", "watched"),
     [
@@ -154,12 +145,6 @@ def test_a_record_ends_the_wait_of_an_idle_query_if_it_can_be_read(
     decision = decide(rest, idle, Seen(1_100), Call(SETUP, limits=limits))
     assert decision.effects == ((WatchLogs(ends),) if ends else ())
     assert decision.outcome == LookAgain(IDLE_MS - 100)
-
-
-def test_a_partition_that_appeared_later_is_read_for_the_other_members_and_not_waited_for() -> None:
-    adopting = after(adopt_targets, state({}, Pacing({TP: 20}), others={TP: 90, TP1: 30}))
-    assert adopting.pace.targets == {TP: 20}
-    assert ends_of(adopting) == {TP: 20, TP1: 30}
 
 
 def test_a_run_that_waits_for_other_members_reads_to_their_targets_too() -> None:
@@ -202,25 +187,6 @@ def test_rested__go_on(idle_ms: int | None) -> None:
     assert decided(rest, joined(pace=Pacing(idle_ms=idle_ms)), call()) == Decision(joined())
 
 
-def test_no_targets__adopt_none() -> None:
-    state = joined(owning=Owning(targets={TP: 50}))
-    assert decided(adopt_targets, state, call()) == Decision(state)
-
-
-@pytest.mark.parametrize(
-    ("target", "then"),
-    [
-        pytest.param({TP: 50}, {TP: 50}, id="within the log"),
-        pytest.param({TP: 150}, {TP: 100}, id="the log was cut since"),
-        pytest.param({TP: 50, TP1: 7}, {TP: 50}, id="a partition that is gone"),
-    ],
-)
-def test_targets__none_that_the_log_cannot_reach(target: Any, then: Any) -> None:
-    state = joined(pace=Pacing(target), owning=Owning(targets={TP1: 9}))
-    decision = decided(adopt_targets, state, call())
-    assert decision == Decision(replace(state, pace=Pacing(then)))
-
-
 @pytest.mark.parametrize(
     ("targets", "of_others", "ends"),
     [
@@ -256,11 +222,6 @@ def test_nothing_to_read__idle() -> None:
 def test_still_nothing_to_read__idle_since_now() -> None:
     state = reading(DONE, pace=Pacing(idle=(DONE, END)))
     assert decided(pace_batch, state, call()) == paced(state, END, idle_ms=NOW)
-
-
-def test_max_offsets_per_trigger__no_further() -> None:
-    state = reading(WORK)
-    assert decided(pace_batch, state, call(limits=Limits(max_offsets=30))) == paced(state, {TP: 40})
 
 
 def test_the_target_is_reached__idle() -> None:
