@@ -28,9 +28,7 @@ def planned(service: Service, start: StreamOffset) -> StreamOffset:
 
 def started(members: Group, tp: TopicPartition, *, unread_batches: bool = False) -> Service:
     settings = GroupSettings(members.name, session_ms=500, unread_batches=unread_batches)
-    service = members.service(subscribed(tp), settings=settings)
-    service.first_positions()
-    return service
+    return members.started(subscribed(tp), settings=settings)
 
 
 def test_planned_to_skipped_nothing_is_committed(members: Group, tp: TopicPartition) -> None:

@@ -138,8 +138,7 @@ def shared(kafka: Kafka, redis_url: str) -> Iterator[Lived]:
     name = kafka.create_topic("hostile")
     kafka.produce(name, keyed(RECORDS))
     members, tp = Group(kafka, redis_url, f"hostile-{name}", PatientClock()), TopicPartition(name, 0)
-    service = members.service(subscribed(tp), settings=GroupSettings(members.name, session_ms=600_000))
-    service.first_positions()
+    service = members.started(subscribed(tp), settings=GroupSettings(members.name, session_ms=600_000))
     yield Lived(members, tp, batch(service, StreamOffset(members.name)).to_json())
     members.close()
 
@@ -214,8 +213,7 @@ def test_of_an_offset_beyond_the_log_nothing_is_committed_and_all_records_are_re
     kafka.produce(tp.topic, keyed(RECORDS))
     members.clock = PatientClock()
     settings = GroupSettings(members.name, session_ms=60_000, fail_on_data_loss=False)
-    first = members.service(subscribed(tp), settings=settings)
-    first.first_positions()
+    first = members.started(subscribed(tp), settings=settings)
     lived = Lived(members, tp, batch(first, StreamOffset(members.name)).to_json())
     forged = StreamOffset.from_json(lived.forged(lane("{}@0-99")))
     again = batch(lived.next_life(session_ms=60_000, fail_on_data_loss=False), forged)
@@ -226,9 +224,7 @@ def test_of_an_offset_beyond_the_log_nothing_is_committed_and_all_records_are_re
 def test_a_batch_that_ends_exactly_at_the_log_end_is_committed(kafka: Kafka, members: Group) -> None:
     tp = TopicPartition(kafka.create_topic("hostile"), 0)
     kafka.produce(tp.topic, keyed(RECORDS))
-    first = members.service(subscribed(tp), session_ms=60_000)
-    first.first_positions()
-    end = batch(first, StreamOffset(members.name))
+    _, end = members.begun(subscribed(tp), session_ms=60_000)
     assert members.service(subscribed(tp), session_ms=60_000).next_offset(end, UNLIMITED) is None
     assert members.state.stable == {tp: RECORDS}
 

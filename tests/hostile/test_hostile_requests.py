@@ -93,9 +93,7 @@ WRITES: list[Any] = [
 
 @pytest.mark.parametrize(("ask", "piece"), WRITES)
 def test_a_script_refuses_to_write_state_that_no_member_could_read(world: World, ask: Ask, piece: str) -> None:
-    world.found(p0=5)
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner(p0=5)
     before = dump(world.redis, world.group)
     with pytest.raises(CheckpointMismatchError) as refused:
         ask(world, me)

@@ -25,9 +25,7 @@ TO_7: Ends = {TP: HashMap.of(WHOLE, 7)}
 
 def test_cumulative_commit__a_repeat_changes_nothing(world: World) -> None:
     """Rule: cumulative-commit. A commit states positions, not differences."""
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     lower, upper = cuts(2)
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.1", 0, 20, upper))
     for _ in range(2):
@@ -37,9 +35,7 @@ def test_cumulative_commit__a_repeat_changes_nothing(world: World) -> None:
 
 
 def test_cumulative_commit__an_older_one_moves_no_position_back(world: World) -> None:
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     for until in (20, 10):
         end = offset(lane("aa.1", 0, until))
         world.store.positions.commit(me, end, completed(end))
@@ -48,9 +44,7 @@ def test_cumulative_commit__an_older_one_moves_no_position_back(world: World) ->
 
 def test_seal_before_sink__a_seal_that_comes_after_the_next_plan_is_refused(world: World) -> None:
     """Rule: seal-before-sink. Each task reports its true ends to the reader process, which answers."""
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     world.store.positions.authorize(me, EARLY)
     world.store.positions.seal(me, EARLY.digest, {})
     following = replace(EARLY, early=2)
@@ -61,9 +55,7 @@ def test_seal_before_sink__a_seal_that_comes_after_the_next_plan_is_refused(worl
 
 
 def test_seal_before_sink__another_life_seals_no_batch(world: World) -> None:
-    world.found()
-    old = world.join()
-    world.store.positions.acquire(old, WANTED)
+    old = world.owner()
     world.store.positions.authorize(old, EARLY)
     world.join("m-1", "i2")
     with pytest.raises(verdicts.Fenced):
@@ -71,9 +63,7 @@ def test_seal_before_sink__another_life_seals_no_batch(world: World) -> None:
 
 
 def test_seal_before_sink__a_seal_is_not_one_of_a_topic_with_a_longer_name(world: World) -> None:
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     world.store.positions.authorize(me, EARLY, as_planned=True)
     ends = {TopicPartition(topic, 0): HashMap.of(WHOLE, 7) for topic in ("orders", "rs")}
     for tp, of_tp in ends.items():
@@ -86,9 +76,7 @@ def test_seal_as_planned__not_if_an_earlier_life_authorised_it_unsealed(world: W
 
     Its plan may be long, because its tasks could end early. Each later life begins it anew.
     """
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     assert not world.store.positions.authorize(me, EARLY).value.as_planned
     later = world.join("m-1", "i2")
     for _ in range(2):  # the first answer may be lost
@@ -112,9 +100,7 @@ def test_seal_as_planned__each_early_end_is_added_once(world: World) -> None:
 
 def test_replay_fixed__each_later_life_gets_the_sealed_ends(world: World) -> None:
     """Rule: replay-fixed. A replay of a sealed batch reads exactly to the sealed ends."""
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     owned = {TP: (Owned(WHOLE, "aa.1"),)}
     assert world.store.positions.authorize(me, EARLY).value == Authorized(owned)
     assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(None)
@@ -130,9 +116,7 @@ def test_unknown_is_beginning__after_the_entry_of_its_member_was_lost(world: Wor
 
     If Redis lost the entry of a member, nobody knows whether an earlier life sealed the batch.
     """
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     world.store.positions.authorize(me, EARLY)
     world.store.positions.seal(me, EARLY.digest, TO_7)
     world.redis.delete(GroupKeys(world.group).member("m-1"))

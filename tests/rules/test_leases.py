@@ -69,9 +69,7 @@ def test_plan_within_lease__each_answer_that_a_member_plans_by_renews_the_lease(
 
     A member plans only within its last acknowledged lease, by the boot clock of its own host.
     """
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     occasion = world.store.members.look(me).value.occasion
     world.lapse(SESSION - 1)
     call(world.store, me, occasion)
@@ -83,9 +81,7 @@ def test_lease_end__the_owner_stays_until_another_member_acquires(world: World) 
 
     The end of a lease, or of the longest batch, makes ranges takeable; it does not end ownership.
     """
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     world.lapse(10 * SESSION)
     end = offset(lane("aa.1", 0, 10))
     assert world.store.positions.authorize(me, end).value.owned == {TP: (Owned(WHOLE, "aa.1"),)}
@@ -115,9 +111,7 @@ def test_batch_clock__a_batch_beyond_the_longest_makes_ranges_takeable_though_th
 
 def test_fence_by_lane_epoch__after_a_takeover_the_old_owner_is_fenced(world: World) -> None:
     """Rule: fence-by-lane-epoch. Every commit names the member's incarnation and the lane epoch of each range."""
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     world.lapse(10 * SESSION)
     other = world.join("m-2", "i2")
     assert world.store.positions.acquire(other, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
@@ -129,9 +123,7 @@ def test_fence_by_lane_epoch__after_a_takeover_the_old_owner_is_fenced(world: Wo
 
 def test_verdict_per_hash__a_refused_lane_does_not_block_the_commit_of_the_others(world: World) -> None:
     """Rule: verdict-per-hash. A commit or an authorisation may name a lane that the member owns only in part."""
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     lower, upper = cuts(2)
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.9", 0, 20, upper))
     assert world.store.positions.commit(me, end, completed(end)).value.refused == {TP: (Fact(upper, 20, "aa.9"),)}
@@ -142,9 +134,7 @@ def test_verdict_per_hash__a_refused_lane_does_not_block_the_commit_of_the_other
 
 
 def test_verdict_per_hash__an_authorisation_names_the_parts_that_are_still_owned(world: World) -> None:
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     lower, upper = cuts(2)
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.7", 0, 10, upper))
     assert world.store.positions.authorize(me, end).value.owned == {TP: (Owned(lower, "aa.1"),)}
@@ -160,9 +150,7 @@ def test_no_epoch_twice__an_owner_that_acquires_again_keeps_its_epoch(world: Wor
 
 
 def test_no_epoch_twice__after_a_release_the_epoch_is_new(world: World) -> None:
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     assert world.store.members.leave(me, {TP: ()}) == 0
     assert world.store.positions.acquire(world.join("m-1", "i2"), WANTED).value.ownership == {
         TP: (Owned(WHOLE, "aa.2"),)
@@ -194,9 +182,7 @@ def test_numbered_calls__a_call_that_arrives_after_the_next_one_changes_nothing(
 
 def test_one_life__a_new_life_fences_the_old_one_in_every_verb(world: World) -> None:
     """Rule: one-life. The checkpoint names the member."""
-    world.found()
-    old = world.join()
-    world.store.positions.acquire(old, WANTED)
+    old = world.owner()
     world.join("m-1", "i2")
     end = offset(lane("aa.1", 0, 10))
     for verb in (
@@ -292,9 +278,7 @@ def test_first_assignment_wins__an_occasion_is_a_change_of_members_or_topics(wor
 
 def test_release_to_a_waiting_owner__one_range_at_a_time(world: World) -> None:
     """Rule: release-to-a-waiting-owner. Ranges move one at a time, between two batches of their owner."""
-    world.found()
-    one = world.join()
-    world.store.positions.acquire(one, WANTED)
+    one = world.owner()
     two = world.join("m-2", "i2")
     lower, upper = cuts(2)
     assert world.store.positions.acquire(two, {TP: (upper,)}).value.ownership == {TP: ()}, "its owner is alive"
@@ -308,9 +292,7 @@ def test_release_to_a_waiting_owner__one_range_at_a_time(world: World) -> None:
 
 
 def test_release_to_a_waiting_owner__nothing_to_one_that_is_gone_or_leaving(world: World) -> None:
-    world.found()
-    one = world.join()
-    world.store.positions.acquire(one, WANTED)
+    one = world.owner()
     assigned(world, one, {"m-9": WANTED})
     assert world.store.members.release(one, WANTED).value == 0
     two = world.join("m-2", "i2")
@@ -322,9 +304,7 @@ def test_release_to_a_waiting_owner__nothing_to_one_that_is_gone_or_leaving(worl
 
 def test_leave_keeps_unconfirmed__until_the_end_of_the_lease(world: World) -> None:
     """Rule: leave-keeps-unconfirmed. A member that leaves frees the ranges without an unconfirmed slice."""
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     _, upper = cuts(2)
     assert world.store.members.leave(me, {TP: (upper,)}) == 1
     state = read_group(world.client, world.group)
@@ -334,9 +314,7 @@ def test_leave_keeps_unconfirmed__until_the_end_of_the_lease(world: World) -> No
 
 def test_group_expiry__all_keys_expire_at_one_moment_after_the_lease(world: World) -> None:
     """Rule: group-expiry. Heartbeats push the expiry of all keys to one moment."""
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     world.store.positions.report_ends({TP: 9}, {})
     world.store.members.heartbeat(me)
     named = GroupKeys(world.group)

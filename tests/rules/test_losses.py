@@ -49,9 +49,7 @@ def test_loss_of_state__an_earlier_copy_is_seen_by_its_commit_sequence(world: Wo
 
 
 def test_loss_of_state__positions_that_were_deleted_under_an_owner(world: World) -> None:
-    world.found(p0=5)
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner(p0=5)
     end = offset(lane("aa.1", 5, 10))
     world.redis.delete(GroupKeys(world.group).segments(TP))
     for verb in (

@@ -61,9 +61,7 @@ def test_reset_epoch__facts_of_before_a_reset_are_refused_and_ignored(world: Wor
 
 
 def test_reset_epoch__a_newer_one_than_redis_has_is_a_loss_of_state(world: World) -> None:
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     end = offset(lane("aa.1", 0, 10), reset=1)
     for verb in (
         lambda: world.store.positions.commit(me, end, completed(end)),

@@ -12,7 +12,7 @@ from coordinator.values.key_hash import cut_bound, cuts, hash_record
 from coordinator.values.ranges import HASH_MAX, OFFSET_MAX, WHOLE
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.select.hashing import hash_records
-from store_world import BIG, TP, WANTED, World, lane, offset
+from store_world import BIG, TP, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -43,9 +43,7 @@ def test_key_hash__every_record_hashes_as_defined(records: list[tuple[bytes | No
 
 def test_exact_tiling__equal_neighbours_become_one_segment_again(world: World) -> None:
     """Rule: exact-tiling. The segments of a partition tile its hash space; so do the ranges of an assignment."""
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     for n in (2, 7, 3):
         end = offset(*(lane("aa.1", 0, 10 * n, h) for h in cuts(n)))
         world.store.positions.commit(me, end, completed(end))
@@ -67,9 +65,7 @@ def test_cut_at_ownership__equal_neighbours_of_two_owners_stay_two_segments(
 
 def test_numbers_as_text__positions_too_large_for_a_double_are_compared_exactly(world: World) -> None:
     """Rule: numbers-as-text. Scripts compare offsets and hashes as text."""
-    world.found(p0=BIG - 1)
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner(p0=BIG - 1)
     end = offset(lane("aa.1", BIG - 1, BIG))
     world.store.positions.commit(me, end, completed(end))
     assert world.store.positions.stable(["orders"])[TP] == BIG

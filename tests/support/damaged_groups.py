@@ -121,8 +121,7 @@ def other_kind(name: str) -> Damage:
 
 def application(case: Case, done: StreamOffset | None = None) -> Application:
     settings = GroupSettings(case.group.name, capacity=2, session_ms=SESSION_MS, growth_grace_ms=0)
-    service = case.group.service(Topics((case.tp.topic,)), settings=settings)
-    service.first_positions()
+    service = case.group.started(Topics((case.tp.topic,)), settings=settings)
     return Application(service, done or StreamOffset(case.group.name))
 
 

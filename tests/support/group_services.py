@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 import redis
 
@@ -121,6 +121,25 @@ class Group:
             me=Joining(fields or {"host": "h"}, application),
         )
 
+    def started(self, subscription: Subscription, starting: OffsetSpec | None = None, **how: Any) -> Service:
+        """The same, once the group has its first positions."""
+        service = self.service(subscription, starting, **how)
+        service.first_positions()
+        return service
+
+    def begun(
+        self, subscription: Subscription, starting: OffsetSpec | None = None, **how: Any
+    ) -> tuple[Service, StreamOffset]:
+        """The same, and the end of its first batch, which is authorised."""
+        service = self.started(subscription, starting, **how)
+        return service, batch(service, StreamOffset(self.name))
+
+    def aiming(self, subscription: Subscription, starting: OffsetSpec | None = None, **how: Any) -> Service:
+        """The same with AvailableNow, before its first batch."""
+        service = self.started(subscription, starting, **how)
+        service.set_targets()
+        return service
+
     def log(self) -> Log:
         return self._stack.enter_context(closing(kafka_log(self.kafka.bootstrap)))
 
@@ -231,9 +250,7 @@ def subscribed(tp: TopicPartition) -> Topics:
 
 def run(members: Group, subscription: Subscription, *, fail_on_data_loss: bool = True) -> StreamOffset:
     """A query with AvailableNow, from its start to a proper end; the last offset, whose batch is committed."""
-    service = members.service(subscription, fail_on_data_loss=fail_on_data_loss)
-    service.first_positions()
-    service.set_targets()
+    service = members.aiming(subscription, fail_on_data_loss=fail_on_data_loss)
     done = [StreamOffset(members.name), *batches(service, StreamOffset(members.name))]
     service.leave()
     return done[-1]

@@ -65,6 +65,13 @@ class World:
     ) -> Caller:
         return self._joined(member, incarnation, before, Joining(FIELDS | fields, application))
 
+    def owner(self, **positions: int) -> Caller:
+        """The member of a new group, which owns all hashes of its first partition."""
+        self.found(**positions)
+        me = self.join()
+        self.store.positions.acquire(me, WANTED)
+        return me
+
     def pin(self, member: str, *ranges: HashRange, tp: TopicPartition = TP, incarnation: str = "i1") -> Caller:
         """A pinned member that names these ranges."""
         return self._joined(member, incarnation, "", Joining(FIELDS, pinned={tp: ranges}))

@@ -38,8 +38,7 @@ def offsets(end: StreamOffset) -> list[int]:
 
 def test_worked_example_of_gap_amending_with_a_real_log(members: Group, tp: TopicPartition) -> None:
     """Stable 40, IC [43-45],[48-49], fetch [40-50]: exactly [41-42],[46-47],[50-50] is delivered and committed."""
-    service = members.service(subscribed(tp))
-    service.first_positions()
+    service = members.started(subscribed(tp))
     members.kafka.produce(tp.topic, keyed(36, 5))
     first = batch(service, StreamOffset(members.name))
     members.kafka.produce(tp.topic, keyed(10, 41))
@@ -57,9 +56,7 @@ def test_worked_example_of_gap_amending_with_a_real_log(members: Group, tp: Topi
 def test_individual_commits_may_be_deleted_at_any_time(
     members: Group, tp: TopicPartition, before_the_plan: bool
 ) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    first = batch(service, StreamOffset(members.name))
+    service, first = members.begun(subscribed(tp))
     members.kafka.produce(tp.topic, keyed(10, 5))
     acknowledge(members, first, tp, "7-8 12-12")
     if before_the_plan:
@@ -77,9 +74,7 @@ def test_individual_commits_may_be_deleted_at_any_time(
 
 
 def test_a_replay_reads_the_same_records_after_acknowledgements(members: Group, tp: TopicPartition) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    first = batch(service, StreamOffset(members.name))
+    _, first = members.begun(subscribed(tp))
     acknowledge(members, first, tp, "2-3")
     again = members.service(subscribed(tp))
     assert slices_read(again, first) == tuple(sorted(first.slices))
@@ -90,9 +85,7 @@ def test_a_replay_reads_the_same_records_after_acknowledgements(members: Group, 
 
 def test_a_replay_on_request_reads_only_records_without_an_acknowledgement(members: Group, tp: TopicPartition) -> None:
     settings = GroupSettings(members.name, session_ms=60_000, replay_acknowledged=False)
-    service = members.service(subscribed(tp), settings=settings)
-    service.first_positions()
-    first = batch(service, StreamOffset(members.name))
+    _, first = members.begun(subscribed(tp), settings=settings)
     acknowledge(members, first, tp, "0-0 2-3")
     again = members.service(subscribed(tp), settings=settings)
 
@@ -109,9 +102,7 @@ def test_a_replay_on_request_reads_only_records_without_an_acknowledgement(membe
 
 def test_a_replay_on_request_has_records_again_whose_commits_were_deleted(members: Group, tp: TopicPartition) -> None:
     settings = GroupSettings(members.name, session_ms=60_000, replay_acknowledged=False)
-    service = members.service(subscribed(tp), settings=settings)
-    service.first_positions()
-    first = batch(service, StreamOffset(members.name))
+    _, first = members.begun(subscribed(tp), settings=settings)
     acknowledge(members, first, tp, "0-0 2-3")
     members.redis.delete(GroupKeys(members.name).ics(tp))
     again = members.service(subscribed(tp), settings=settings)
@@ -119,9 +110,7 @@ def test_a_replay_on_request_has_records_again_whose_commits_were_deleted(member
 
 
 def test_an_heir_reads_only_records_without_an_acknowledgement(members: Group, tp: TopicPartition) -> None:
-    dies = members.service(subscribed(tp))
-    dies.first_positions()
-    end = batch(dies, StreamOffset(members.name))
+    dies, end = members.begun(subscribed(tp))
     acknowledge_batch(members, end, tp, "1-2 4-4")
     members.lose(dies)
     heir, ends = members.service(subscribed(tp)), list[StreamOffset]()
@@ -137,9 +126,7 @@ def test_an_heir_reads_only_records_without_an_acknowledgement(members: Group, t
 
 
 def test_available_now_ends_when_the_rest_was_acknowledged(members: Group, tp: TopicPartition) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    service.set_targets()
+    service = members.aiming(subscribed(tp))
     first = batch(service, StreamOffset(members.name))
     assert acknowledge_batch(members, first, tp, "0-4").stable == 5
     assert service.next_offset(first, UNLIMITED) is None
@@ -150,9 +137,7 @@ def test_available_now_ends_when_the_rest_was_acknowledged(members: Group, tp: T
 def test_an_offset_beyond_the_log_end_is_refused_and_read_when_it_exists(
     members: Group, tp: TopicPartition, of: Callable[[Group, StreamOffset, TopicPartition, str], Committed]
 ) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    first = batch(service, StreamOffset(members.name))
+    service, first = members.begun(subscribed(tp))
     with pytest.raises(CommitBeyondReadError, match="includes offset 5"):
         of(members, first, tp, "7-7")
     members.kafka.produce(tp.topic, keyed(5, 5))

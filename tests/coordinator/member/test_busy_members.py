@@ -30,10 +30,7 @@ SPARKS_THREAD = "stream executio"  # "stream execution thread for [id = ...]", a
 def started(members: Group, tp: TopicPartition, query: str, application: str = "") -> Service:
     """A read of a query with AvailableNow, before its first batch."""
     fields = DRIVER | {"query": query}
-    service = members.service(subscribed(tp), session_ms=SESSION_MS, fields=fields, application=application)
-    service.first_positions()
-    service.set_targets()
-    return service
+    return members.aiming(subscribed(tp), session_ms=SESSION_MS, fields=fields, application=application)
 
 
 @pytest.mark.parametrize(

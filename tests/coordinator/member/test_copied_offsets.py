@@ -59,9 +59,7 @@ def test_an_import_begins_at_the_copied_offsets(copied: Copied, run: Run) -> Non
     for command in (each for each in commands("docs/migrate.md") if "kafka-group:" in each):
         code, out, _ = run(*shlex.split(command.replace("orders-to-lake", group.name))[1:], *place)
         assert (code, [line.split() for line in out.splitlines()][1][:3]) == (0, [tp.topic, "0", "5"])
-    service = group.service(subscribed(tp), Latest())
-    service.first_positions()
-    service.set_targets()
+    service = group.aiming(subscribed(tp), Latest())
     assert records(*batches(service, StreamOffset(group.name))) == read(tp, 5, 8)
     service.leave()
     found = group.log().group_offsets(group.name)[tp]
@@ -70,17 +68,13 @@ def test_an_import_begins_at_the_copied_offsets(copied: Copied, run: Run) -> Non
 
     group.lose_everything()
     group.kafka.produce(tp.topic, keyed(2))
-    service = group.service(subscribed(tp), Latest())
-    service.first_positions()
-    service.set_targets()
+    service = group.aiming(subscribed(tp), Latest())
     assert records(*batches(service, StreamOffset(group.name))) == read(tp, 8, 10), "the mirror is of this cluster now"
     service.leave()
 
 
 def test_copied_offsets_without_our_text_begin_the_group(copied: Copied) -> None:
     kafka_groups.commit(copied.group.kafka.bootstrap, copied.group.name, copied.tp.topic, {0: 5})
-    service = copied.group.service(subscribed(copied.tp), Latest())
-    service.first_positions()
-    service.set_targets()
+    service = copied.group.aiming(subscribed(copied.tp), Latest())
     assert records(*batches(service, StreamOffset(copied.group.name))) == read(copied.tp, 5, 8)
     service.leave()

@@ -96,8 +96,7 @@ def test_a_member_of_a_group_reads_partitions_side_by_side_in_time(
 ) -> None:
     one, two = tps
     settings = GroupSettings(members.name, capacity=2, session_ms=60_000, max_lead_ms=2 * MINUTE)
-    service = members.service(Topics((one.topic,)), AtOffsets({one: 0, two: 6}), settings=settings)
-    service.first_positions()
+    service = members.started(Topics((one.topic,)), AtOffsets({one: 0, two: 6}), settings=settings)
     seen, whys = [], set()
     for read in batches(service, StreamOffset(members.name)):
         seen.append(tuple({lane.until for lane in read.lanes[tp]} for tp in tps))

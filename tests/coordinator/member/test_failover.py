@@ -79,9 +79,7 @@ def members(kafka: Kafka, pair: Pair, group: str) -> Iterator[Group]:
 def test_a_member_finds_that_a_stale_replica_has_taken_over_and_repeats_nothing(
     members: Group, tp: TopicPartition, pair: Pair
 ) -> None:
-    service = members.service(subscribed(tp), session_ms=2_000)
-    service.first_positions()
-    first = batch(service, StreamOffset(members.name))
+    service, first = members.begun(subscribed(tp), session_ms=2_000)
     assert service.next_offset(first, UNLIMITED) is None
     eventually(pair.caught_up, "the replica has all")
     nonce = members.state.meta["nonce"]
@@ -104,16 +102,13 @@ def test_a_member_finds_that_a_stale_replica_has_taken_over_and_repeats_nothing(
 def test_a_stale_replica_without_newer_proof_is_accepted_and_records_repeat(
     members: Group, tp: TopicPartition, pair: Pair
 ) -> None:
-    first = members.service(subscribed(tp), session_ms=300)
-    first.first_positions()
-    end = batch(first, StreamOffset(members.name))
+    first, end = members.begun(subscribed(tp), session_ms=300)
     eventually(pair.caught_up, "the replica has all")
     pair.part()
     assert first.next_offset(end, UNLIMITED) is None, "and the primary has writes that the replica never receives"
     pair.fail_over()
     kafka_groups.forget(members.kafka.bootstrap, members.name)
 
-    again = members.service(subscribed(tp), session_ms=300)
-    again.first_positions()
+    again = members.started(subscribed(tp), session_ms=300)
     assert members.events.count("recover") == 1
     assert records(batch(again, StreamOffset(members.name))) == read(tp, 0, 5), "onStateLoss need not decide"

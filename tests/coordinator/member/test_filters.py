@@ -34,9 +34,7 @@ A, B = RecordFilter(deny=frozenset([b"a"])), RecordFilter(deny=frozenset([b"b"])
 
 def member(members: Group, tp: TopicPartition, of: RecordFilter) -> Service:
     settings = GroupSettings(members.name, capacity=2, session_ms=LONG_MS, filter=of)
-    service = members.service(subscribed(tp), settings=settings)
-    service.first_positions()
-    return service
+    return members.started(subscribed(tp), settings=settings)
 
 
 def joins(members: Group, service: Service) -> StreamOffset | None:

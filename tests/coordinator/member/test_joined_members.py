@@ -281,8 +281,7 @@ def test_a_query_joins_after_a_growth_of_a_topic_whose_leaders_have_not_answered
 
 def test_a_group_that_reads_more_partitions_of_one_topic_refuses_to_join_them(members: Group, kafka: Kafka) -> None:
     orders, payments = kafka.create_topic("orders", 4), kafka.create_topic("payments", 2)
-    plain = members.service(Topics((orders, payments)))
-    plain.first_positions()
+    plain = members.started(Topics((orders, payments)))
     plain.leave()
     with pytest.raises(NotCopartitionedError, match=f"{orders} has 4, {payments} has 2"):
         list(Query(members, (orders, payments), "q").turn())

@@ -113,9 +113,7 @@ def elected(members: Group) -> Elected:
 
 def member(members: Group, elected: Elected, tp: TopicPartition, *, fail_on_data_loss: bool = True) -> Service:
     """A member in a process of its own, with positions."""
-    service = members.service(subscribed(tp), log=elected, fail_on_data_loss=fail_on_data_loss)
-    service.first_positions()
-    return service
+    return members.started(subscribed(tp), log=elected, fail_on_data_loss=fail_on_data_loss)
 
 
 def kept(members: Group, tp: TopicPartition) -> str | None:

@@ -39,8 +39,7 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OwnValkey
 def begun(members: Group, tp: TopicPartition) -> tuple[Service, StreamOffset]:
     """A member that waits for Redis for a minute, and the end of its first batch."""
     settings = GroupSettings(members.name, capacity=2, session_ms=30_000, max_outage_ms=60_000)
-    service = members.service(subscribed(tp), settings=settings)
-    service.first_positions()
+    service = members.started(subscribed(tp), settings=settings)
     return service, batch(service, StreamOffset(members.name))
 
 

@@ -63,9 +63,7 @@ def go_away(valkey: OwnValkey, clock: OutageClock, ms: int) -> None:
 def test_a_commit_waits_for_a_redis_that_is_away_for_55_seconds(
     kafka: Kafka, members: Group, tp: TopicPartition, valkey: OwnValkey, clock: OutageClock
 ) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    done = batch(service, StreamOffset(members.name))
+    service, done = members.begun(subscribed(tp))
     kafka.produce(tp.topic, keyed(3))
     go_away(valkey, clock, 55_000)
     rest = list(batches(service, done))
@@ -76,9 +74,7 @@ def test_a_commit_waits_for_a_redis_that_is_away_for_55_seconds(
 def test_an_outage_beyond_the_limit_is_a_named_error(
     members: Group, tp: TopicPartition, valkey: OwnValkey, clock: OutageClock
 ) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    done = batch(service, StreamOffset(members.name))
+    service, done = members.begun(subscribed(tp))
     go_away(valkey, clock, 70_000)
     with pytest.raises(RedisUnavailableError, match=r"longer than redisMaxOutage \(60000 ms\)"):
         service.next_offset(done, UNLIMITED)
@@ -88,8 +84,7 @@ def test_a_server_that_stands_still_for_longer_than_a_session_is_waited_for_and_
     kafka: Kafka, members: Group, tp: TopicPartition, valkey: OwnValkey
 ) -> None:
     """The same server goes on: no state is lost, only the lease has ended meanwhile, and calls come late or twice."""
-    service = members.service(subscribed(tp), session_ms=int(1000 * SESSION_S))
-    service.first_positions()
+    service = members.started(subscribed(tp), session_ms=int(1000 * SESSION_S))
     with beating(service, BEAT_S):
         done = batch(service, StreamOffset(members.name))
         kafka.produce(tp.topic, keyed(3))

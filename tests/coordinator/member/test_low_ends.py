@@ -23,9 +23,7 @@ SESSION_MS = 60_000
 
 def restarted(members: Group, tp: TopicPartition, log: Log, *, fail_on_data_loss: bool) -> tuple[Service, StreamOffset]:
     """A new life of a member, and its start: the group has read everything."""
-    before = members.service(subscribed(tp), session_ms=SESSION_MS)
-    before.first_positions()
-    end = batch(before, StreamOffset(members.name))
+    before, end = members.begun(subscribed(tp), session_ms=SESSION_MS)
     assert before.next_offset(end, UNLIMITED) is None
     before.leave()
     return members.service(subscribed(tp), log=log, fail_on_data_loss=fail_on_data_loss, session_ms=SESSION_MS), end
@@ -64,9 +62,7 @@ def test_a_batch_in_an_open_transaction_is_replayed_at_the_other_level(
     """The checkpoint names offsets above the last stable one, and they are in the log."""
     committed = kafka_log(members.kafka.bootstrap, {"isolation_level": "read_committed"})
     with closing(committed), members.kafka.open_transaction(tp.topic, keyed(4)):
-        before = members.service(subscribed(tp), session_ms=SESSION_MS)
-        before.first_positions()
-        end = batch(before, StreamOffset(members.name))
+        _, end = members.begun(subscribed(tp), session_ms=SESSION_MS)
         member = members.service(subscribed(tp), log=committed, session_ms=SESSION_MS)
         if restart:
             assert records(end) == read(tp, 0, 9)
@@ -135,9 +131,7 @@ def test_while_an_end_is_low__the_other_partitions_go_on(members: Group) -> None
     first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
     members.kafka.produce(topic, [Record(b"v", partition=p) for p in (0, 1)] * 5)
     log = Lower(members.log())
-    member = members.service(subscribed(first), log=log, session_ms=SESSION_MS)
-    member.first_positions()
-    end = batch(member, StreamOffset(members.name))
+    member, end = members.begun(subscribed(first), log=log, session_ms=SESSION_MS)
     assert member.next_offset(end, UNLIMITED) is None
     members.kafka.produce(topic, [Record(b"v", partition=1)] * 3)
     log.marks[first] = 3

@@ -8,11 +8,10 @@ import pytest
 
 from coordinator.errors import StateFormatError
 from coordinator.kafka.log import KafkaLog
-from coordinator.progress.stream_offset import StreamOffset
 from coordinator.tools.operations.operations import Operator
 from coordinator.tools.operations.reset_plan import ToOffset
 from coordinator.values.subscription import TopicPartition
-from group_services import UNLIMITED, Group, batch, subscribed
+from group_services import UNLIMITED, Group, subscribed
 from group_services import run as run_query
 from kafka_logs import kafka_log
 from streams import keyed
@@ -51,9 +50,7 @@ def test_after_a_loss_of_state_a_mirror_of_another_schema_recovers_nothing(
 def test_a_running_member_logs_a_mirror_of_another_schema_and_does_not_overwrite_it(
     members: Group, tp: TopicPartition, log: KafkaLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
+    service, end = members.begun(subscribed(tp))
     log.commit_group_offsets(members.name, {tp: NEWER})
     members.kafka.produce(tp.topic, keyed(1))
     with caplog.at_level(logging.WARNING):

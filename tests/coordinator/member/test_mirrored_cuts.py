@@ -40,9 +40,7 @@ def away() -> None:
 
 def read_and_copied(members: Group, tp: TopicPartition, log: Elected) -> tuple[Service, StreamOffset, dict[str, bytes]]:
     """A member that has read the log, the offset of its batch, and a copy of Redis."""
-    service = members.service(subscribed(tp), log=log, fail_on_data_loss=False)
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
+    service, end = members.begun(subscribed(tp), log=log, fail_on_data_loss=False)
     assert service.next_offset(end, UNLIMITED) is None
     assert members.state.stable == {tp: 5}
     return service, end, members.copied()
@@ -83,9 +81,7 @@ def test_an_old_copy_whose_positions_the_mirror_raises_again_is_no_loss(
 
 def test_a_mirror_from_before_a_cut_that_was_accepted_raises_no_position(members: Group, tp: TopicPartition) -> None:
     log = Mirrored(members.log())
-    service = members.service(subscribed(tp), log=log, fail_on_data_loss=False)
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
+    service, end = members.begun(subscribed(tp), log=log, fail_on_data_loss=False)
     members.clock.skip(31_000)
     assert service.next_offset(end, UNLIMITED) is None
     assert log.group_offsets(members.name)[tp][0] == 5
@@ -106,9 +102,7 @@ def test_a_mirror_that_is_written_late_gives_way_to_a_cut_that_was_accepted_mean
     members: Group, tp: TopicPartition
 ) -> None:
     log = Mirrored(members.log())
-    service = members.service(subscribed(tp), log=log)
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
+    service, end = members.begun(subscribed(tp), log=log)
     assert service.next_offset(end, UNLIMITED) is None
 
     def cut() -> None:

@@ -32,8 +32,7 @@ def to_its_end(service: Service, start: StreamOffset) -> StreamOffset:
 
 
 def test_a_group_reads_restarts_and_recovers(members: Group, tp: TopicPartition, old_log: KafkaLog) -> None:
-    service = members.service(subscribed(tp), log=old_log)
-    service.first_positions()
+    service = members.started(subscribed(tp), log=old_log)
     end = to_its_end(service, StreamOffset(members.name))
     assert records(end) == read(tp, 0, 5)
 
@@ -43,8 +42,7 @@ def test_a_group_reads_restarts_and_recovers(members: Group, tp: TopicPartition,
 
     members.kafka.produce(tp.topic, keyed(2))
     members.lose_everything()
-    service = members.service(subscribed(tp), Latest(), log=old_log)
-    service.first_positions()
+    service = members.started(subscribed(tp), Latest(), log=old_log)
     end = to_its_end(service, StreamOffset(members.name))
     assert records(end) == read(tp, 8, 10), "Redis lost, a new checkpoint: the mirror proves the position"
 
@@ -52,8 +50,7 @@ def test_a_group_reads_restarts_and_recovers(members: Group, tp: TopicPartition,
 def test_the_start_says_what_cannot_be_detected(
     members: Group, tp: TopicPartition, old_log: KafkaLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    service = members.service(subscribed(tp), log=old_log)
-    service.first_positions()
+    service = members.started(subscribed(tp), log=old_log)
     to_its_end(service, StreamOffset(members.name))
     (line,) = [r.message for r in caplog.records if "topic ids" in r.message]
     assert f"{tp.topic} are deleted and created again" in line
@@ -62,8 +59,7 @@ def test_the_start_says_what_cannot_be_detected(
 def test_brokers_that_name_ids_from_now_on_are_an_error_by_name(members: Group, tp: TopicPartition) -> None:
     """Nobody knows whether the topic is the same: after an upgrade of the brokers, an operator says so."""
     with closing(kafka_log(members.kafka.bootstrap, {"api_version": (2, 7)})) as old:
-        service = members.service(subscribed(tp), log=old)
-        service.first_positions()
+        service = members.started(subscribed(tp), log=old)
         end = to_its_end(service, StreamOffset(members.name))
     members.kafka.produce(tp.topic, keyed(3))
     with pytest.raises(DataLossError, match="had no topic id and has one now"):

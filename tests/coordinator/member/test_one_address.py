@@ -52,8 +52,7 @@ def test_a_member_goes_on_at_the_new_primary_within_seconds(
     """The old primary goes on to run: as a copy of the new one, or as a copy that has lost its primary."""
     with closing(Group(kafka, address.url, group)) as members:
         settings = GroupSettings(group, capacity=2, session_ms=3_000, max_outage_ms=10_000)
-        service = members.service(subscribed(tp), settings=settings)
-        service.first_positions()
+        service = members.started(subscribed(tp), settings=settings)
         with beating(service):
             done = batch(service, StreamOffset(group))
             kafka.produce(tp.topic, keyed(3))

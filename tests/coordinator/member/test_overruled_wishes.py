@@ -60,9 +60,7 @@ def test_a_new_checkpoint_of_a_group_that_has_read_says_where_it_begins(
     assert (lines(caplog, "reads on"), whys(members, "continue")) == ([], [])
     members.kafka.produce(tp.topic, keyed(3))
     settings = GroupSettings(members.name, capacity=2, session_ms=500, starting_option=option)
-    service = members.service(subscribed(tp), Earliest() if option else Latest(), settings=settings)
-    service.first_positions()
-    service.set_targets()
+    service = members.aiming(subscribed(tp), Earliest() if option else Latest(), settings=settings)
     assert records(*batches(service, StreamOffset(members.name))) == read(tp, 5, 8)
     service.leave()
     (line,) = lines(caplog, "reads on")
@@ -80,9 +78,7 @@ def test_an_application_that_joins_a_group_is_no_reason_for_a_warning(
     caplog.set_level(logging.INFO, logger="coordinator")
 
     def started(session_ms: int) -> Service:
-        member = members.service(subscribed(tp), Earliest(), session_ms=session_ms)
-        member.first_positions()
-        return member
+        return members.started(subscribed(tp), Earliest(), session_ms=session_ms)
 
     first = started(60_000)
     end = batch(first, StreamOffset(members.name))

@@ -104,8 +104,7 @@ def test_an_error_of_a_listener_is_logged_and_its_other_methods_are_called(
 
     recording = Broken()
     settings = GroupSettings(members.name, session_ms=500, listener=recording)
-    service = members.service(subscribed(tp), settings=settings)
-    service.first_positions()
+    service = members.started(subscribed(tp), settings=settings)
     with caplog.at_level(logging.ERROR):
         list(batches(service, StreamOffset(members.name)))
     service.leave()
@@ -187,9 +186,7 @@ def test_a_range_that_is_handed_over_is_assigned_revoked_and_assigned(world: Wor
 
 
 def test_half_written_ranges_of_a_leaving_member_are_not_revoked(world: World) -> None:
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     world.store.members.leave(me, {TP: (UPPER,)})
     assert events(world)[-2:] == [("revoked", "m-1", f"orders-0 {LOWER}"), ("leave", "m-1", "")]
 

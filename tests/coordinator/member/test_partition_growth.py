@@ -80,8 +80,7 @@ class Story:
         return self
 
     def join(self) -> None:
-        service = self.members.service(Topics((self.topic,)), settings=with_grace(self.members, self.growth_grace_ms))
-        service.first_positions()
+        service = self.members.started(Topics((self.topic,)), settings=with_grace(self.members, self.growth_grace_ms))
         self.readers.append((service, StreamOffset(self.members.name)))
 
     def produce(self, count: int) -> None:
@@ -158,9 +157,7 @@ def test_one_available_now_run_reads_a_topic_in_order_that_grew_between_runs(mem
     kafka.produce(topic, old.records(16))
     kafka.add_partitions(topic, 4)
     kafka.produce(topic, new.records(16))
-    service = members.service(Topics((topic,)), session_ms=60_000)
-    service.first_positions()
-    service.set_targets()
+    service = members.aiming(Topics((topic,)), session_ms=60_000)
     read = [{s.partition for s in end.slices} for end in batches(service, StreamOffset(members.name))]
     assert read == [{0, 1}, {2, 3}]
     (growth,) = members.state.growths
@@ -174,9 +171,7 @@ def test_a_topic_that_doubled_twice_between_runs_is_read_in_order(members: Group
     for partitions in (2, 4):
         kafka.add_partitions(topic, partitions)
         kafka.produce(topic, Producer("one", partitions).records(16))
-    service = members.service(Topics((topic,)), session_ms=60_000)
-    service.first_positions()
-    service.set_targets()
+    service = members.aiming(Topics((topic,)), session_ms=60_000)
     read = [{s.partition for s in end.slices} for end in batches(service, StreamOffset(members.name))]
     assert read == [{0}, {1}, {2, 3}]
 
@@ -193,25 +188,20 @@ def test_available_now_leaves_a_gated_partition_out_and_ends(members: Group, kaf
         kafka.add_partitions(topic, 4)
         kafka.produce(topic, [Record(b"second", b"a", 2)])
         with closing(committed_reads(members)) as log:
-            service = members.service(Topics((topic,)), log=log, session_ms=60_000)
-            service.first_positions()
-            service.set_targets()
+            service = members.aiming(Topics((topic,)), log=log, session_ms=60_000)
             assert [e.slices for e in batches(service, StreamOffset(members.name))] == []
             assert {line.why for line in service.lanes.lines if line.tp.partition == 2} == {"ceiling: older partitions"}
             service.leave()
     with closing(committed_reads(members)) as log:
         older = TopicPartition(topic, 0)
         eventually(lambda: log.bounds([older])[older].end == 2, "the transaction's marker is in the log")
-        service = members.service(Topics((topic,)), log=log, session_ms=60_000)
-        service.first_positions()
-        service.set_targets()
+        service = members.aiming(Topics((topic,)), log=log, session_ms=60_000)
         assert [{s.partition for s in e.slices} for e in batches(service, StreamOffset(members.name))] == [{0}, {2}]
 
 
 def test_once_the_grace_is_over_a_new_partition_waits_for_the_recorded_ends_only(members: Group, kafka: Kafka) -> None:
     topic, producer = topic_of_two(kafka), Producer("one", 2)
-    service = members.service(Topics((topic,)), settings=with_grace(members, 1))
-    service.first_positions()
+    service = members.started(Topics((topic,)), settings=with_grace(members, 1))
     kafka.produce(topic, producer.records(160))
     at = StreamOffset(members.name)
     kafka.add_partitions(topic, 4)
@@ -242,8 +232,7 @@ def test_members_record_growths_again_after_a_loss_of_state(members: Group, kafk
     topic = topic_of_two(kafka)
     run(members, Topics((topic,)))
     kafka.add_partitions(topic, 4)
-    service = members.service(Topics((topic,)), session_ms=300)
-    service.first_positions()
+    service = members.started(Topics((topic,)), session_ms=300)
     at = StreamOffset(members.name)
     service.next_offset(at, SLOW)
     before = members.state.growths
@@ -280,13 +269,11 @@ def test_the_mirror_shows_a_growth_that_came_while_redis_was_empty_and_no_member
 def test_a_member_with_assign_hides_no_growth_from_the_others(members: Group, kafka: Kafka) -> None:
     """It is the first that sees the new partitions. Keys moved there, and have older records that nobody has read."""
     topic = topic_of_two(kafka)
-    first = members.service(Topics((topic,)), session_ms=60_000)
-    first.first_positions()
+    first = members.started(Topics((topic,)), session_ms=60_000)
     kafka.produce(topic, Producer("one", 2).records(16))
     kafka.add_partitions(topic, 4)
     kafka.produce(topic, Producer("one", 4).records(16))
-    second = members.service(Assigned({TopicPartition(topic, p): (WHOLE,) for p in range(4)}), session_ms=60_000)
-    second.first_positions()
+    members.started(Assigned({TopicPartition(topic, p): (WHOLE,) for p in range(4)}), session_ms=60_000)
     assert [(g.old, g.new) for g in members.state.growths] == [(2, 4)]
     members.clock.skip(2_000)
     read = [{s.partition for s in end.slices} for end in batches(first, StreamOffset(members.name))]
@@ -295,8 +282,7 @@ def test_a_member_with_assign_hides_no_growth_from_the_others(members: Group, ka
 
 def test_a_member_that_does_not_read_the_new_partitions_records_them(members: Group, kafka: Kafka) -> None:
     topic = topic_of_two(kafka)
-    member = members.service(Assigned({TopicPartition(topic, p): (WHOLE,) for p in range(2)}), session_ms=60_000)
-    member.first_positions()
+    member = members.started(Assigned({TopicPartition(topic, p): (WHOLE,) for p in range(2)}), session_ms=60_000)
     kafka.add_partitions(topic, 4)
     members.clock.skip(2_000)
     assert member.next_offset(StreamOffset(members.name), SLOW) is None

@@ -25,9 +25,7 @@ SESSION_MS = 20_000  # a lease that outlives a slow machine's pauses
 
 def pinned(members: Group, tp: TopicPartition, *hashes: HashRange, session_ms: int = SESSION_MS) -> Service:
     """A query that names these hashes, after its first call."""
-    service = members.service(Assigned({tp: hashes}, pinned=True), session_ms=session_ms)
-    service.first_positions()
-    return service
+    return members.started(Assigned({tp: hashes}, pinned=True), session_ms=session_ms)
 
 
 def empty(members: Group) -> StreamOffset:
@@ -105,9 +103,7 @@ def test_a_part_of_the_ranges_of_a_dead_member_waits_for_the_end_of_its_lease(
 @pytest.mark.parametrize("first_is_pinned", [True, False], ids=["assigned after pinned", "pinned after assigned"])
 def test_the_other_kind_is_refused(members: Group, tp: TopicPartition, first_is_pinned: bool) -> None:
     def assigned() -> Service:
-        service = members.service(subscribed(tp), session_ms=SESSION_MS)
-        service.first_positions()
-        return service
+        return members.started(subscribed(tp), session_ms=SESSION_MS)
 
     first = pinned(members, tp, LOWER) if first_is_pinned else assigned()
     confirmed(members, first)

@@ -48,9 +48,7 @@ def until_planned(service: Service, start: StreamOffset, wanted: Callable[[Strea
 
 
 def test_a_member_reports_its_begun_slices_again_until_redis_stores_them(members: Group, tp: TopicPartition) -> None:
-    one = members.service(subscribed(tp), session_ms=SHORT_MS)
-    one.first_positions()
-    end = batch(one, StreamOffset(members.name))
+    one, end = members.begun(subscribed(tp), session_ms=SHORT_MS)
     keys = GroupKeys(members.name)
     run_id = members.redis.hget(keys.meta, "run_id")
     members.restart_redis()
@@ -66,9 +64,7 @@ def test_a_member_reports_its_begun_slices_again_until_redis_stores_them(members
 def test_available_now_reads_a_lane_that_an_operator_has_just_released(members: Group, tp: TopicPartition) -> None:
     parked = Strike(tp, LOWER, OffsetRange(0, 1), 2, parked=True)
     members.redis.hset(GroupKeys(members.name).strikes, parked.field, parked.text)
-    one = members.service(subscribed(tp))
-    one.first_positions()
-    one.set_targets()
+    one = members.aiming(subscribed(tp))
     first = batch(one, StreamOffset(members.name))
     assert members.store.poison.forgive([parked], "by hand") == 1
     rest = one.next_offset(first, UNLIMITED)

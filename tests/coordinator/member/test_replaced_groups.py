@@ -32,9 +32,7 @@ def test_a_running_query_never_joins_a_group_that_a_new_query_created_in_the_pla
     members: Group, tp: TopicPartition
 ) -> None:
     unmirrored = Unmirrored(members.log())
-    old = members.service(subscribed(tp), log=unmirrored)
-    old.first_positions()
-    end = batch(old, StreamOffset(members.name))
+    old, end = members.begun(subscribed(tp), log=unmirrored)
     members.lose_everything()
     members.kafka.produce(tp.topic, keyed(3))
     members.service(subscribed(tp), Latest(), log=unmirrored).first_positions()
@@ -55,17 +53,14 @@ def test_no_group_is_created_by_a_user_who_may_not_read_the_mirror(members: Grou
 def test_a_user_who_may_not_read_the_mirror_works_in_a_group_that_exists(members: Group, tp: TopicPartition) -> None:
     run(members, subscribed(tp))
     members.kafka.produce(tp.topic, keyed(3))
-    service = members.service(subscribed(tp), log=Forbidden(members.log()))
-    service.first_positions()
+    service = members.started(subscribed(tp), log=Forbidden(members.log()))
     assert records(batch(service, StreamOffset(members.name))) == read(tp, 5, 8)
 
 
 def test_a_member_that_slept_while_its_group_was_deleted_moves_nothing_of_the_next_one(
     members: Group, tp: TopicPartition
 ) -> None:
-    sleeper = members.service(subscribed(tp))
-    sleeper.first_positions()
-    end = batch(sleeper, StreamOffset(members.name))
+    sleeper, end = members.begun(subscribed(tp))
     members.lose_everything()
     members.log().delete_group_offsets(members.name, [tp])
     members.service(subscribed(tp)).first_positions()
@@ -95,8 +90,7 @@ def test_the_mirror_of_an_earlier_group_gives_way_to_that_of_the_group_in_redis(
     stale = members.log().group_offsets(members.name)
     members.lose_everything()
     members.log().delete_group_offsets(members.name, [tp])
-    service = members.service(subscribed(tp))
-    service.first_positions()
+    service = members.started(subscribed(tp))
     members.log().commit_group_offsets(members.name, stale)  # of a member that slept in the middle of its write
     end = batch(service, StreamOffset(members.name))
     service.next_offset(end, UNLIMITED)
@@ -145,7 +139,6 @@ def test_a_half_that_nobody_proves_ends_the_query_after_a_session(members: Group
 
 
 def test_a_member_of_an_earlier_group_does_not_write_the_mirror(members: Group, tp: TopicPartition) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
+    service = members.started(subscribed(tp))
     assert service._turns.once(Mirror((tp,), (tp.topic,), service.state.life.founding)) is True
     assert service._turns.once(Mirror((tp,), (tp.topic,), "ff")) is None

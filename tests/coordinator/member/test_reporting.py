@@ -229,8 +229,7 @@ def test_the_first_batch_is_at_work_while_it_runs_though_the_member_was_idle_bef
     tp = TopicPartition(members.kafka.create_topic(), 0)
     members.clock = StillClock()
     settings = GroupSettings(members.name, session_ms=60_000, longest_ms=70_000)
-    service = members.service(subscribed(tp), settings=settings)
-    service.first_positions()
+    service = members.started(subscribed(tp), settings=settings)
     start = StreamOffset(members.name)
     assert service.next_offset(start, UNLIMITED) is None, "the topic is empty"
     assert {x.quota for x in written(members)[service.member]} == {0}
@@ -250,9 +249,7 @@ def test_the_first_batch_is_at_work_while_it_runs_though_the_member_was_idle_bef
 
 
 def test_a_member_writes_its_lanes_again_after_a_loss_of_state(members: Group, tp: TopicPartition) -> None:
-    service = members.service(subscribed(tp), session_ms=500)
-    service.first_positions()
-    first = batch(service, StreamOffset(members.name))
+    service, first = members.begun(subscribed(tp), session_ms=500)
     service.next_offset(first, UNLIMITED)
     members.restart_redis()
     members.redis.delete(GroupKeys(members.name).lanes)

@@ -29,9 +29,7 @@ class Replay:
 
 def recreated_during_a_batch(members: Group, tp: TopicPartition, count: int, *, fail_on_data_loss: bool) -> Replay:
     """A batch of five records, planned and authorised by a member that died; then another topic of that name."""
-    planner = members.service(subscribed(tp), fail_on_data_loss=fail_on_data_loss)
-    planner.first_positions()
-    end = batch(planner, StreamOffset(members.name))
+    _, end = members.begun(subscribed(tp), fail_on_data_loss=fail_on_data_loss)
     members.kafka.recreate_topic(tp.topic)
     members.kafka.produce(tp.topic, keyed(count))
     return Replay(members.service(subscribed(tp), fail_on_data_loss=fail_on_data_loss), end)
@@ -70,9 +68,7 @@ def test_a_topic_created_again_with_more_partitions_is_a_data_loss_too(
 
 @pytest.mark.parametrize("left", [0, 3])
 def test_available_now_ends_when_its_topic_was_recreated_shorter(members: Group, tp: TopicPartition, left: int) -> None:
-    service = members.service(subscribed(tp), fail_on_data_loss=False)
-    service.first_positions()
-    service.set_targets()
+    service = members.aiming(subscribed(tp), fail_on_data_loss=False)
     end = batch(service, StreamOffset(members.name))
     members.kafka.recreate_topic(tp.topic)
     members.kafka.produce(tp.topic, keyed(left))
@@ -107,9 +103,7 @@ def test_a_deleted_topic_of_a_pattern_is_a_data_loss_by_default(
     members: Group, two: tuple[TopicPartition, TopicPartition]
 ) -> None:
     kept, deleted = two
-    service = members.service(Pattern(f"^{kept.topic}"))
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
+    service, end = members.begun(Pattern(f"^{kept.topic}"))
     assert records(end) == read(kept, 0, 5) | read(deleted, 0, 5)
     members.kafka.produce(deleted.topic, keyed(3))
     members.kafka.delete_topic(deleted.topic)
@@ -123,8 +117,7 @@ def test_a_deleted_topic_of_a_pattern_is_skipped_on_request(
     members: Group, two: tuple[TopicPartition, TopicPartition], available_now: bool
 ) -> None:
     kept, deleted = two
-    service = members.service(Pattern(f"^{kept.topic}"), fail_on_data_loss=False)
-    service.first_positions()
+    service = members.started(Pattern(f"^{kept.topic}"), fail_on_data_loss=False)
     members.kafka.produce(kept.topic, keyed(2))
     if available_now:
         service.set_targets()
@@ -142,9 +135,7 @@ def test_a_deleted_topic_of_a_pattern_is_skipped_on_request(
 def test_a_checkpoint_beyond_the_log_goes_on_once_an_operator_has_reset_the_group(
     members: Group, tp: TopicPartition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
+    service, end = members.begun(subscribed(tp))
     assert service.next_offset(end, UNLIMITED) is None
     service.leave()
     lanes = {tp: tuple(x._replace(offsets=(OffsetRange(x.position, 99),)) for x in end.lanes[tp])}

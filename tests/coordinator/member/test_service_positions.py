@@ -51,8 +51,7 @@ def test_redis_goes_before_everything(members: Group, tp: TopicPartition) -> Non
 
 
 def test_first_positions_are_set_once_though_the_log_grows(members: Group, tp: TopicPartition) -> None:
-    service = members.service(subscribed(tp), Latest())
-    service.first_positions()
+    service = members.started(subscribed(tp), Latest())
     members.kafka.produce(tp.topic, keyed(5))
     service.first_positions()
     assert members.state.stable == {tp: 5}
@@ -128,9 +127,7 @@ def test_a_topic_that_is_not_subscribed_to_is_another_checkpoints(members: Group
 
 
 def test_available_now_leaves_later_records_to_the_next_run(members: Group, tp: TopicPartition) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    service.set_targets()
+    service = members.aiming(subscribed(tp))
     members.kafka.produce(tp.topic, keyed(4))
     assert records(*batches(service, StreamOffset(members.name))) == read(tp, 0, 5)
     service.leave()
@@ -146,9 +143,7 @@ def expiries_ms(members: Group) -> dict[str, int]:
 
 
 def test_every_key_keeps_the_groups_expiry_over_a_commit(members: Group, tp: TopicPartition) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
+    service, end = members.begun(subscribed(tp))
     service.heartbeat()
     members.kafka.produce(tp.topic, keyed(4))
     batch(service, end)

@@ -112,9 +112,7 @@ def test_an_unreadable_mirror_creates_no_group(members: Group, tp: TopicPartitio
 def test_a_running_member_goes_on_where_it_was_after_redis_lost(
     members: Group, tp: TopicPartition, lose: Callable[[Group, TopicPartition], object]
 ) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
+    service, end = members.begun(subscribed(tp))
     lose(members, tp)
     members.kafka.produce(tp.topic, keyed(3))
     assert records(batch(service, end)) == read(tp, 5, 8)
@@ -125,9 +123,7 @@ def test_after_a_loss_an_idle_member_owns_its_ranges_again_though_the_generation
     members: Group, tp: TopicPartition
 ) -> None:
     """Generations start at 1 again: only the nonce shows that earlier ownership is void (rule: no-epoch-twice)."""
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
+    service, end = members.begun(subscribed(tp))
     assert service.next_offset(end, UNLIMITED) is None
     before = members.state
     members.lose_everything()
@@ -161,17 +157,14 @@ def test_a_recreated_topic_is_a_data_loss_also_after_redis_was_restarted(members
     members.kafka.recreate_topic(tp.topic)
     members.kafka.produce(tp.topic, keyed(8))  # so that every position is within the new log
     members.restart_redis()
-    service = members.service(subscribed(tp))
-    service.first_positions()
+    service = members.started(subscribed(tp))
     with pytest.raises(DataLossError, match="created again"):
         service.next_offset(end, UNLIMITED)
     assert records(run(members, subscribed(tp), fail_on_data_loss=False)) == read(tp, 0, 8)
 
 
 def test_positions_of_a_deleted_topic_prove_nothing_for_its_successor(members: Group, tp: TopicPartition) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
+    service, end = members.begun(subscribed(tp))
     members.kafka.recreate_topic(tp.topic)
     members.kafka.produce(tp.topic, keyed(8))
     members.lose_everything()
@@ -183,9 +176,7 @@ def test_positions_of_a_deleted_topic_prove_nothing_for_its_successor(members: G
 def test_after_redis_was_emptied_log_ends_are_reported_again_though_no_record_came(
     members: Group, tp: TopicPartition
 ) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
+    service, end = members.begun(subscribed(tp))
     assert service.next_offset(end, UNLIMITED) is None
     members.lose_everything()
     assert service.next_offset(end, UNLIMITED) is None

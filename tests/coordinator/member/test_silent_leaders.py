@@ -47,8 +47,7 @@ def two(members: Group) -> tuple[TopicPartition, TopicPartition]:
 
 def begun(members: Group, tp: TopicPartition, log: Silent) -> tuple[Service, StreamOffset]:
     """A member, and the end of its first batch: it has seen all log ends."""
-    member = members.service(subscribed(tp), log=log)
-    member.first_positions()
+    member = members.started(subscribed(tp), log=log)
     return member, batch(member, StreamOffset(members.name))
 
 
@@ -179,9 +178,7 @@ def test_a_new_group_from_earliest__a_partition_has_its_first_position_once_its_
 ) -> None:
     here, away = two
     log = Silent(members.log(), {away})
-    member = members.service(subscribed(here), log=log, settings=of_ordering(members, ordering))
-    member.first_positions()
-    end = batch(member, StreamOffset(members.name))
+    member, end = members.begun(subscribed(here), log=log, settings=of_ordering(members, ordering))
     assert records(end) == read(here, 0, 4)
     assert members.store.positions.stable([here.topic]) == {here: 0}
     log.partitions = set()
@@ -192,8 +189,7 @@ def test_a_group_whose_leaders_are_all_silent_at_its_founding__begins_at_earlies
     members: Group, two: tuple[TopicPartition, TopicPartition]
 ) -> None:
     log = Silent(members.log(), {*two})
-    member = members.service(subscribed(two[0]), log=log)
-    member.first_positions()
+    member = members.started(subscribed(two[0]), log=log)
     first = StreamOffset(members.name)
     assert member.next_offset(first, UNLIMITED) is None
     log.partitions = set()
@@ -219,9 +215,7 @@ def test_redis_loses_a_group_of_which_a_partition_waits_for_its_first_position__
 ) -> None:
     here, away = two
     log = Silent(members.log(), {away})
-    member = members.service(subscribed(here), log=log)
-    member.first_positions()
-    end = batch(member, StreamOffset(members.name))
+    member, end = members.begun(subscribed(here), log=log)
     assert member.next_offset(end, UNLIMITED) is None
     members.restart_redis()
     assert member.next_offset(end, UNLIMITED) is None
@@ -265,8 +259,7 @@ def test_redis_loses_a_group_and_begins_at_earliest_what_nothing_proves__without
     log.delete_group_offsets(members.name, [here])
     members.lose_everything()
     log.partitions = {away}
-    member = members.service(subscribed(here), log=log, settings=settings)
-    member.first_positions()
+    member = members.started(subscribed(here), log=log, settings=settings)
     assert records(batch(member, StreamOffset(members.name))) == read(here, 0, 4)
 
 
@@ -313,9 +306,7 @@ def test_available_now_reads_what_answers__and_the_rest_up_to_its_end_at_the_fir
 ) -> None:
     here, away = two
     log = Silent(members.log())
-    member = members.service(subscribed(here), log=log, settings=of_ordering(members, ordering))
-    member.first_positions()
-    end = batch(member, StreamOffset(members.name))
+    member, end = members.begun(subscribed(here), log=log, settings=of_ordering(members, ordering))
     assert member.next_offset(end, UNLIMITED) is None
     more(members, here, away)
     log.partitions, log.looks = {away}, 1_000

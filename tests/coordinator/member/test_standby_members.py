@@ -17,9 +17,7 @@ LONG_MS, SHORT_MS = 60_000, 1_000  # a lease that outlives a slow machine's paus
 def member(members: Group, tp: TopicPartition, *, session_ms: int = LONG_MS, standby: bool = True) -> Service:
     """A query after its first call."""
     settings = GroupSettings(members.name, capacity=2, session_ms=session_ms, standby=standby)
-    service = members.service(subscribed(tp), settings=settings)
-    service.first_positions()
-    return service
+    return members.started(subscribed(tp), settings=settings)
 
 
 def empty(members: Group) -> StreamOffset:

@@ -22,8 +22,7 @@ def warned(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
 def test_a_run_that_leaves_parked_lanes_names_them(
     members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
 ) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
+    service = members.started(subscribed(tp))
     hashes = "0000000000000000-1fffffffffffffff"
     members.redis.hset(GroupKeys(members.name).strikes, f"{tp.topic} 0 {hashes}", "parked 2 3-4 1 m-1")
     batch(service, StreamOffset(members.name))
@@ -35,8 +34,7 @@ def test_a_run_that_leaves_parked_lanes_names_them(
 def test_a_batch_beyond_the_longest_is_named_once_while_it_runs(
     members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
 ) -> None:
-    service = members.service(subscribed(tp), settings=GroupSettings(members.name, session_ms=5_000, longest_ms=4_000))
-    service.first_positions()
+    service = members.started(subscribed(tp), settings=GroupSettings(members.name, session_ms=5_000, longest_ms=4_000))
     end = service.next_offset(StreamOffset(members.name), UNLIMITED)
     assert end is not None
     service.tasks(end)

@@ -15,7 +15,7 @@ from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import Topic
-from store_world import LONGEST, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import LONGEST, OTHER, SESSION, TOPICS, TP, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -28,9 +28,7 @@ TO_7: Ends = {TP: HashMap.of(KEY, 7)}
 
 def reading(world: World) -> Caller:
     """A member that reads a batch."""
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     world.store.positions.authorize(me, EARLY)
     return me
 

@@ -66,9 +66,7 @@ def test_others_wait_for_unconfirmed_ranges_as_long_as_the_leave_says(
     world: World, leaving: Leaving, ends_ms: int
 ) -> None:
     """Rule: leave-keeps-unconfirmed. A lease of three times the moment."""
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     key = GroupKeys(world.group)
     world.redis.zadd(key.leases, {"m-1": world.now + 3 * SETTLE_MS})
     world.redis.hset(key.meta, "session_ms", str(3 * SETTLE_MS))
@@ -82,9 +80,7 @@ def test_others_wait_for_unconfirmed_ranges_as_long_as_the_leave_says(
 
 
 def test_a_leave_lengthens_no_lease(world: World) -> None:
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     world.store.members.leave(me, WANTED, STOPPED)
     assert read_group(world.client, world.group).leases_ms == {"m-1": world.now + SESSION}
 
@@ -92,9 +88,7 @@ def test_a_leave_lengthens_no_lease(world: World) -> None:
 @pytest.mark.parametrize("unconfirmed", [WANTED, {TP: ()}], ids=["in a batch", "between batches"])
 def test_the_slices_of_a_member_that_left_in_order_are_no_evidence(world: World, unconfirmed: Ranges) -> None:
     """Rule: strike-needs-evidence. Neither its next life nor another member strikes them."""
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     world.store.poison.working(me, f"orders 0 {WHOLE} 0-9;")
     world.store.members.leave(me, unconfirmed, STOPPED)
     world.lapse(2 * SESSION)

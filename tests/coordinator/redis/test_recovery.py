@@ -22,9 +22,7 @@ ON_EACH_SERVER = True
 
 def test_while_a_group_recovers__its_members_of_before_are_sent_to_join_again_first(world: World) -> None:
     """So each of them holds a lease when the recovery ends, and no spare or newcomer comes before it."""
-    world.found(p0=5)
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner(p0=5)
     end = offset(lane("aa.1", 5, 10))
     world.restart()
     world.store.positions.recover(NO_MEMBER, "bb", "restarted by another one", 0, TOPICS, {TP: 5, OTHER: 3})
@@ -55,9 +53,7 @@ def test_keys_without_meta_are_a_loss_never_a_new_group(world: World, survivor: 
 
 
 def test_recovering_to_working_sets_new_lane_epochs_and_refuses_the_old(world: World) -> None:
-    world.found(p0=5)
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner(p0=5)
     world.restart()
     world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
     world.lapse(SESSION + 1)
@@ -146,9 +142,7 @@ def test_a_partition_that_nothing_proves_stops_the_recovery_before_it_writes(wor
 
 
 def test_a_recreated_topic_gets_new_positions_and_void_epochs(world: World) -> None:
-    world.found(p0=50)
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner(p0=50)
     again = {"orders": Topic("orders", "id-2", (0,))}
     world.store.positions.recreate(again, {TP: 3})
     end = offset(lane("aa.1", 50, 60))

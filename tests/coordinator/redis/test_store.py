@@ -15,9 +15,7 @@ ON_EACH_SERVER = True
 
 
 def test_a_commit_is_exact_only_if_all_is_done_exactly_up_to_its_end(world: World) -> None:
-    world.found()
-    me = world.join()
-    world.store.positions.acquire(me, WANTED)
+    me = world.owner()
     lower, upper = cuts(2)
 
     def exactly(*lanes: Lane) -> bool:

@@ -140,8 +140,7 @@ def test_a_start_that_does_not_count_is_one_line(
         first.first_positions()
         assert own_lines(caplog) == [], "the first query of a group uses its start"
         run(members, subscribed(tp))
-        again = members.service(subscribed(tp), Latest(), settings=settings)
-        again.first_positions()
+        again = members.started(subscribed(tp), Latest(), settings=settings)
         again.first_positions()
     lines = own_lines(caplog)
     assert len(lines) == 2, "of each of two more queries"

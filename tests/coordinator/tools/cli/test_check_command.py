@@ -26,9 +26,7 @@ PROBE_S = 10.0
 @pytest.fixture
 def member(members: Group, tp: TopicPartition) -> Service:
     """A member of the group at work, for a minute without a heartbeat."""
-    service = members.service(subscribed(tp), session_ms=60_000)
-    service.first_positions()
-    return service
+    return members.started(subscribed(tp), session_ms=60_000)
 
 
 def test_a_group_at_work_is_ok_until_it_is_behind(
@@ -74,8 +72,7 @@ def test_when_the_last_member_has_left_the_group_fails(
 
 
 def test_when_the_lease_of_a_killed_member_ends_the_group_fails(run: Run, members: Group, tp: TopicPartition) -> None:
-    member = members.service(subscribed(tp), session_ms=5_000)
-    member.first_positions()
+    member = members.started(subscribed(tp), session_ms=5_000)
     batch(member, StreamOffset(members.name))  # no heartbeat follows
     at = ("check", members.name, "--redis", members.redis_url)
     assert run(*at)[0] == 0

@@ -21,9 +21,7 @@ LONG_MS = 60_000
 
 def joining(members: Group, tp: TopicPartition, host: str) -> Service:
     settings = GroupSettings(members.name, capacity=2, session_ms=LONG_MS)
-    service = members.service(subscribed(tp), settings=settings, fields={"host": host})
-    service.first_positions()
-    return service
+    return members.started(subscribed(tp), settings=settings, fields={"host": host})
 
 
 def started(members: Group, tp: TopicPartition, host: str) -> Service:

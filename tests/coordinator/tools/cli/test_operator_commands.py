@@ -98,8 +98,7 @@ def test_a_mirror_without_redis_can_be_deleted_and_then_there_is_no_such_group(
 def test_a_group_is_not_deleted_while_a_member_lives(
     run: Run, members: Group, tp: TopicPartition, execute: list[str]
 ) -> None:
-    service = members.service(subscribed(tp), session_ms=60_000)
-    service.first_positions()
+    service = members.started(subscribed(tp), session_ms=60_000)
     batch(service, StreamOffset(members.name))
     code, out, err = delete(run, members, *execute)
     assert (code, out, err.startswith("GROUP_BUSY")) == (1, "", True)

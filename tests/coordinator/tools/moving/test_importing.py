@@ -41,9 +41,7 @@ def stream(spark: SparkSession, kafka: Kafka, redis_url: str, topic: str, group:
 
 def offsets_read(members: Group, topic: str) -> list[int]:
     """The offsets that a query of the group reads until it has nothing left."""
-    service = members.service(Topics((topic,)))
-    service.first_positions()
-    service.set_targets()
+    service = members.aiming(Topics((topic,)))
     found = sorted(offset for _, offset in records(*batches(service, StreamOffset(members.name))))
     service.leave()
     return found

@@ -88,9 +88,7 @@ def test_copied_offsets_are_refused_by_name_and_after_an_import_no_record_is_mis
         place = "--redis", redis_url, "--bootstrap-server", second.bootstrap
         code, _, err = run("import", group, "--from", f"kafka-group:{group}", "--execute", *place)
         assert code == 0, err
-        service = away.service(subscribed(tp), Latest())
-        service.first_positions()
-        service.set_targets()
+        service = away.aiming(subscribed(tp), Latest())
         assert records(*batches(service, StreamOffset(group))) == read(tp, offset, READ + LEFT)
         service.leave()
         assert is_mirror({tp: away.log().group_offsets(group)[tp]})

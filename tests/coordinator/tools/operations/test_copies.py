@@ -113,8 +113,7 @@ def test_after_an_old_copy_a_query_goes_on_where_something_proves_it_was(
 def test_a_copy_is_taken_of_members_at_work_and_not_loaded_under_them(
     run: Run, members: Group, tp: TopicPartition, tmp_path: Path
 ) -> None:
-    service = members.service(subscribed(tp), session_ms=60_000)
-    service.first_positions()
+    service = members.started(subscribed(tp), session_ms=60_000)
     batch(service, StreamOffset(members.name))
     file, before = copied(run, members, tmp_path), members.state.meta
     code, _, err = restore(run, members, file, "--execute")

@@ -67,9 +67,7 @@ def test_a_checkpoint_older_than_the_reset_resumes_at_the_offset_of_the_reset(
 def test_an_unfinished_batch_of_before_the_reset_reads_nothing(
     run: Run, members: Group, tp: TopicPartition, log: KafkaLog
 ) -> None:
-    killed = members.service(subscribed(tp))
-    killed.first_positions()
-    end = batch(killed, StreamOffset(members.name))
+    killed, end = members.begun(subscribed(tp))
     members.lose(killed)
     reset(run, members, "--all-topics", "--to-offset", "3", "--execute")
 
@@ -81,9 +79,7 @@ def test_an_unfinished_batch_of_before_the_reset_reads_nothing(
 def test_a_member_that_slept_through_a_reset_commits_nothing_and_goes_on_from_it(
     run: Run, members: Group, tp: TopicPartition
 ) -> None:
-    sleeper = members.service(subscribed(tp))
-    sleeper.first_positions()
-    end = batch(sleeper, StreamOffset(members.name))
+    sleeper, end = members.begun(subscribed(tp))
     members.lose(sleeper)
     reset(run, members, "--all-topics", "--to-offset", "2", "--execute")
 
@@ -143,8 +139,7 @@ def test_a_reset_that_was_planned_before_another_one_is_refused_and_the_mirror_i
 def test_a_reset_is_refused_while_a_member_lives(
     run: Run, members: Group, tp: TopicPartition, execute: list[str]
 ) -> None:
-    service = members.service(subscribed(tp), session_ms=60_000)
-    service.first_positions()
+    service = members.started(subscribed(tp), session_ms=60_000)
     batch(service, StreamOffset(members.name))
     code, out, err = reset(run, members, "--all-topics", "--to-latest", *execute)
     assert (code, out) == (1, "")

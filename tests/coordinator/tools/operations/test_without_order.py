@@ -23,9 +23,7 @@ TWO = Limits(max_offsets=2)
 
 def member(members: Group, tp: TopicPartition, session_ms: int = LONG_MS) -> Service:
     settings = replace(GroupSettings(members.name, capacity=2, session_ms=session_ms), ordering="none", demanding=True)
-    service = members.service(subscribed(tp), settings=settings)
-    service.first_positions()
-    return service
+    return members.started(subscribed(tp), settings=settings)
 
 
 def two_records(members: Group, service: Service, start: StreamOffset | None = None) -> StreamOffset:
@@ -133,8 +131,7 @@ def test_a_deleted_group_leaves_no_slices_and_begins_anew_with_any_ordering(
     place = ("--redis", members.redis_url, "--bootstrap-server", members.kafka.bootstrap)
     code, out, _ = run("delete", members.name, *place, "--execute", "--json")
     assert (code, json.loads(out)["executed"], members.keys) == (0, True, [])
-    by_key = members.service(subscribed(tp))
-    by_key.first_positions()
+    by_key = members.started(subscribed(tp))
     assert records(*batches(by_key, StreamOffset(members.name))) == read(tp, 0, 5)
 
 
