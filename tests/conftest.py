@@ -35,6 +35,7 @@ from command_runs import Run
 from coordinator.kafka import connection, writable
 from coordinator.values.subscription import TopicPartition
 from documented import Kitchen, Place
+from drivers.fleet import Fleet
 from group_services import SHORT_MS, Group
 from guarded_broker import GuardedBroker, guarded_broker
 from kept_clients import KeptClients
@@ -337,6 +338,14 @@ def members(kafka: Kafka, redis_url: str, group: str) -> Iterator[Group]:
     made = Group(kafka, redis_url, group)
     yield made
     made.close()
+
+
+@pytest.fixture
+def fleet(request: pytest.FixtureRequest, kafka: Kafka, redis_url: str, group: str, tmp_path: Path) -> Iterator[Fleet]:
+    """Drivers-to-be of one group. Those at work leave the cores to one that starts; a module's FLEET has more."""
+    made = Fleet(kafka, redis_url, group, tmp_path, **{"pace": "1 second"} | getattr(request.module, "FLEET", {}))
+    yield made
+    made.end()
 
 
 @pytest.fixture

@@ -1,27 +1,15 @@
 """A rolling restart of real drivers: nobody waits for the session of a drained one, which is the default one."""
 
 import json
-import uuid
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from command_runs import Run
 from drivers.fleet import Fleet
-from topics import Kafka
 from verdict import require
 
 SESSION_S = 45
-
-
-@pytest.fixture
-def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Drivers-to-be on one partition, with the session that users have."""
-    made = Fleet(kafka, redis_url, f"drain-{uuid.uuid4().hex[:8]}", tmp_path, pace="1 second")
-    made.options = {"sessionTimeout": str(SESSION_S * 1000), "heartbeatInterval": "3000"}
-    yield made
-    made.end()
+FLEET = {"options": {"sessionTimeout": str(SESSION_S * 1000), "heartbeatInterval": "3000"}}
 
 
 @pytest.mark.timeout(600)

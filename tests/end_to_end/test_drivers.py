@@ -1,29 +1,16 @@
 """Real drivers of one group, by spark-submit: killed, stopped, added, frozen; judged by what all of them wrote."""
 
 import signal
-import uuid
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from drivers import points
 from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
-from topics import Kafka
 from verdict import require
 
 SPARE_S = 30  # an assignment, an acquisition and a plan, on a machine that is busy otherwise
 SOON_S = 60  # a JVM ends, on a machine that is busy otherwise
-PACE = "1 second"  # drivers that work leave the cores to one that starts
-
-
-@pytest.fixture
-def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Drivers-to-be, on a topic of one partition."""
-    made = Fleet(kafka, redis_url, f"fleet-{uuid.uuid4().hex[:8]}", tmp_path, 1, pace=PACE)
-    yield made
-    made.end()
 
 
 def kill(fleet: Fleet, driver: Driver) -> None:

@@ -1,10 +1,7 @@
 """Two drivers, by spark-submit, read a topic that grows from 2 to 3 to 4 partitions (rule: growth-order)."""
 
-import uuid
-from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain
-from pathlib import Path
 
 import pytest
 
@@ -13,20 +10,11 @@ from coordinator.redis.events import last_events
 from drivers import output
 from drivers.fleet import Fleet
 from growing_topics import Arrival, Producer, in_new_partitions, out_of_order
-from topics import Kafka
 from verdict import require
 
 BACKLOG = 160  # records of each producer before the first growth: older partitions are behind
-SLOW = {"maxOffsetsPerTrigger": "40"}
 NOT_ALL = "not a multiple, so keys that moved between older partitions may be out of order"
-
-
-@pytest.fixture
-def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Drivers-to-be, on two partitions."""
-    made = Fleet(kafka, redis_url, f"growing-{uuid.uuid4().hex[:8]}", tmp_path, 2, options=SLOW, pace="1 second")
-    yield made
-    made.end()
+FLEET = {"partitions": 2, "options": {"maxOffsetsPerTrigger": "40"}}
 
 
 def send(fleet: Fleet, producers: dict[str, Producer], count: int) -> None:

@@ -1,7 +1,6 @@
 """Two real drivers, by spark-submit, that share one partition and commit their batches in order."""
 
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -15,18 +14,10 @@ from coordinator.values.subscription import TopicPartition
 from drivers import ordered_job
 from drivers.driver import Driver
 from drivers.fleet import Fleet
-from topics import Kafka, Record
+from topics import Record
 from verdict import require
 
-
-@pytest.fixture
-def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    job = Path(ordered_job.__file__)
-    more = {"columns": "key,value,topic,partition,offset,acknowledgement"}
-    group = f"ordered-{uuid.uuid4().hex[:8]}"
-    made = Fleet(kafka, redis_url, group, tmp_path, options=more, pace="1 second", job=job)
-    yield made
-    made.end()
+FLEET = {"options": {"columns": "key,value,topic,partition,offset,acknowledgement"}, "job": Path(ordered_job.__file__)}
 
 
 def send(fleet: Fleet, driver: Driver) -> None:

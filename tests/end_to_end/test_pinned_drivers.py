@@ -1,29 +1,17 @@
 """Pinned drivers of one group, by spark-submit: a quarter each, a spare for one that is killed, and two misfits."""
 
-import uuid
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import HashRange
 from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
-from topics import Kafka
 from verdict import require
 
 QUARTERS, HALVES = cuts(4), cuts(2)
 SPARE_S = 30  # a look at the group and an acquisition, on a machine that is busy otherwise
 SOON_S = 120  # a driver starts and fails, on a machine that is busy otherwise
-
-
-@pytest.fixture
-def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Drivers-to-be, on a topic of one partition."""
-    made = Fleet(kafka, redis_url, f"pinned-{uuid.uuid4().hex[:8]}", tmp_path, pace="3 seconds")
-    yield made
-    made.end()
+FLEET = {"pace": "3 seconds"}
 
 
 def owned(fleet: Fleet, *drivers: Driver) -> list[tuple[HashRange, ...]]:

@@ -1,10 +1,8 @@
 """Two drivers of one group, by spark-submit, while an administrator changes policies, and while Redis loses them."""
 
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import chain
-from pathlib import Path
 
 import pytest
 import redis
@@ -14,18 +12,9 @@ from coordinator.values.subscription import TopicPartition
 from drivers import output
 from drivers.driver import owners
 from drivers.fleet import Fleet
-from topics import Kafka
 
 ICS, FETCH = "accept.individual.commit", "accept.range.fetch"
 PLAIN = {"sharing": "partitions", "lanes": "1"}
-
-
-@pytest.fixture
-def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Drivers-to-be, on one partition."""
-    made = Fleet(kafka, redis_url, f"policed-{uuid.uuid4().hex[:8]}", tmp_path, pace="1 second")
-    yield made
-    made.end()
 
 
 @pytest.fixture

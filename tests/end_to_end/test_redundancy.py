@@ -1,9 +1,8 @@
 """Replica sets with Spark: each set has each record, and a set whose driver was killed gets a member of another one."""
 
 import json
-import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,9 @@ from drivers.fleet import SESSION_S, Fleet
 from streams import Stream, keyed
 from topics import Kafka
 
-TWO = {"redundancy": "2"}
 MOVE_S = 30  # an acquisition and a plan, on a machine that is busy otherwise
+TWO = {"redundancy": "2"}
+FLEET = {"options": TWO}
 
 
 def test_each_replica_set_reads_everything_and_goes_on_where_it_was(
@@ -34,14 +34,6 @@ def set_of(checkpoint: Path, batch: int = 0) -> str:
     """The replica set that a batch was planned in."""
     lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
     return str(json.loads(lines[2])["#"]["group"])
-
-
-@pytest.fixture
-def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Drivers-to-be, on one partition."""
-    made = Fleet(kafka, redis_url, f"sets-{uuid.uuid4().hex[:8]}", tmp_path, options=TWO, pace="1 second")
-    yield made
-    made.end()
 
 
 def by_set(drivers: Sequence[Driver]) -> dict[str, Counter[int]]:

@@ -1,9 +1,6 @@
 """A hot standby with Spark: two drivers by spark-submit, the owner killed, and triggers that a standby refuses."""
 
-import uuid
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
@@ -15,19 +12,11 @@ from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
 from drivers.output import batches
 from streams import Stream
-from topics import Kafka
 from verdict import require
 
 STANDBY = {"standby": "true"}
 TAKEOVER_S = 30  # a look at the group and an acquisition, on a machine that is busy otherwise
-
-
-@pytest.fixture
-def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Drivers-to-be that all want to be standbys, on one partition."""
-    made = Fleet(kafka, redis_url, f"standby-{uuid.uuid4().hex[:8]}", tmp_path, options=STANDBY, pace="1 second")
-    yield made
-    made.end()
+FLEET = {"options": STANDBY}
 
 
 def roles(fleet: Fleet) -> Counter[str]:

@@ -1,11 +1,9 @@
 """Drivers that end politely in the middle of a batch: their ranges are free within seconds, not after their lease."""
 
 import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +15,7 @@ from drivers import points
 from drivers.driver import Driver
 from drivers.fleet import HAND_OVER_S, Fleet
 from spark_coop_source import map_keys
-from topics import Kafka, Record
+from topics import Record
 from verdict import require
 
 SESSION_S = 120  # far longer than a batch of another driver on a busy machine
@@ -25,15 +23,7 @@ SESSION_S = 120  # far longer than a batch of another driver on a busy machine
 IN_THE_READ = {**map_keys(wait_4_ms, PASSED)}
 BATCH_S = 10  # of the other driver, which may have begun one just before
 RECORDS = 6_000  # a batch of twelve seconds or more
-
-
-@pytest.fixture
-def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Drivers-to-be on one partition."""
-    made = Fleet(kafka, redis_url, f"stopped-{uuid.uuid4().hex[:8]}", tmp_path, pace="1 second")
-    made.options = {"sessionTimeout": str(SESSION_S * 1000), "heartbeatInterval": "3000"}
-    yield made
-    made.end()
+FLEET = {"options": {"sessionTimeout": str(SESSION_S * 1000), "heartbeatInterval": "3000"}}
 
 
 def stop(driver: Driver) -> None:

@@ -1,8 +1,6 @@
 """Queries with ordering=none on real Kafka, Redis and Spark: every record once, from slices of offsets."""
 
 import json
-import uuid
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from topics import Kafka, Record
 
 NONE = {"ordering": "none"}
 SPARE_S = 30  # a plan and a batch, on a machine that is busy otherwise
+FLEET = {"options": NONE}
 
 
 def wal(stream: Stream, batch: int) -> dict[str, dict[str, dict[str, str]]]:
@@ -113,14 +112,6 @@ def test_another_ordering_beside_a_live_member_is_refused_by_name(kafka: Kafka, 
         other = Stream(stream.spark, stream.options, tmp_path / "other")
         with pytest.raises(StreamingQueryException, match="OTHER_ORDERING"):
             other.run(ordering="key")
-
-
-@pytest.fixture
-def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Drivers-to-be, on one partition."""
-    made = Fleet(kafka, redis_url, f"fleet-{uuid.uuid4().hex[:8]}", tmp_path, 1, options=NONE, pace="1 second")
-    yield made
-    made.end()
 
 
 def working(fleet: Fleet, *drivers: Driver) -> None:
