@@ -43,6 +43,8 @@ from own_valkey import OwnValkey
 from secure_listener import SecureListener
 from sites import chromium
 from spark_coop_source.cache.folder import SHARED_MEMORY, opened, path
+from spark_coop_source.dead_letters import producers
+from spark_coop_source.fetch import consumers
 from store_world import StoreServer, World
 from streams import Stream, keyed
 from three_brokers import ThreeBrokers
@@ -360,6 +362,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "FIRST_CONTACT_MS", 300)
     monkeypatch.setattr(connection, "IN_TIME", {**connection.IN_TIME, "bootstrap_timeout_ms": 300})
     monkeypatch.setattr(writable, "RETRY_INTERVAL_MS", 10)
+
+
+@pytest.fixture
+def closed_clients() -> Iterator[None]:
+    """The consumers and producers that this process keeps for its next tasks are closed after the test."""
+    yield
+    consumers.close_idle()
+    producers.close_idle()
 
 
 @pytest.fixture

@@ -16,11 +16,7 @@ from spark_coop_source.dead_letters.dead_letters import DeadLetters
 from topics import Kafka, Record
 from written_records import consumed
 
-
-@pytest.fixture(autouse=True)
-def _closed_at_the_end() -> Iterator[None]:
-    yield
-    producers.close_idle()
+pytestmark = pytest.mark.usefixtures("closed_clients")
 
 
 def settings(kafka: Kafka) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 import gc
 import traceback
-from collections.abc import Iterator
 
 import pytest
 from kafka.admin import ACLOperation, ResourceType
@@ -11,14 +10,9 @@ from coordinator.errors import KafkaAccessError
 from coordinator.kafka.client import Secret
 from failed_rows import row, send
 from guarded_broker import GuardedBroker
-from spark_coop_source.dead_letters import producers
 from written_records import consumed
 
-
-@pytest.fixture(autouse=True)
-def _closed_at_the_end() -> Iterator[None]:
-    yield
-    producers.close_idle()
+pytestmark = pytest.mark.usefixtures("closed_clients")
 
 
 def test_over_tls_and_a_login_with_the_right_to_write(guarded: GuardedBroker) -> None:

@@ -8,7 +8,6 @@ from time import monotonic
 import pytest
 
 from log_fixtures import task, whole
-from spark_coop_source.fetch import consumers
 from spark_coop_source.fetch.ahead import DEPTH, ahead
 from spark_coop_source.fetch.several import SHORT
 from spark_coop_source.task.read import read_slices
@@ -85,13 +84,7 @@ def closed(items: Iterator[object]) -> None:
     items.close()  # type: ignore[attr-defined]
 
 
-@pytest.fixture
-def _closed_at_the_end() -> Iterator[None]:
-    yield
-    consumers.close_idle()
-
-
-@pytest.mark.usefixtures("_closed_at_the_end")
+@pytest.mark.usefixtures("closed_clients")
 def test_a_task_that_spark_stops_does_not_wait_for_records_that_do_not_come(kafka: Kafka) -> None:
     topic = kafka.create_topic()
     kafka.produce(topic, [Record(bytes(400))] * 2 * SHORT)

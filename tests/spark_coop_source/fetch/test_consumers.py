@@ -1,7 +1,5 @@
 """Idle consumers are kept for the next task: with the same settings, a few of them, and never after an error."""
 
-from collections.abc import Iterator
-
 import pytest
 from kafka import TopicPartition
 
@@ -11,11 +9,7 @@ from spark_coop_source.fetch import consumers, idle_clients
 from stretches import hundred
 from topics import Kafka
 
-
-@pytest.fixture(autouse=True)
-def _closed_at_the_end() -> Iterator[None]:
-    yield
-    consumers.close_idle()
+pytestmark = pytest.mark.usefixtures("closed_clients")
 
 
 @pytest.fixture(scope="module")

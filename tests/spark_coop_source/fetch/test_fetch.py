@@ -1,6 +1,5 @@
 """Stretches of a real broker's log: every record once, the end found, losses never silent."""
 
-from collections.abc import Iterator
 from time import monotonic
 
 import numpy as np
@@ -22,11 +21,7 @@ from stretches import chunks, fetched, hundred
 from topics import Kafka, Record
 from wire_batches import Written, batch, plain, polled
 
-
-@pytest.fixture(autouse=True)
-def _closed_at_the_end() -> Iterator[None]:
-    yield
-    consumers.close_idle()
+pytestmark = pytest.mark.usefixtures("closed_clients")
 
 
 @pytest.fixture(scope="module")

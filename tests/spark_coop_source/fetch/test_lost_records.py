@@ -1,7 +1,6 @@
 """Records that a log does not hold any more are a data loss with a name, or are skipped where the user allows it."""
 
 import logging
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -17,11 +16,7 @@ from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from stretches import fetched, hundred
 from topics import Kafka, Record
 
-
-@pytest.fixture(autouse=True)
-def _closed_at_the_end() -> Iterator[None]:
-    yield
-    consumers.close_idle()
+pytestmark = pytest.mark.usefixtures("closed_clients")
 
 
 def drop_before(kafka: Kafka, topic: str, offset: int) -> None:

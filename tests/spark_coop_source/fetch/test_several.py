@@ -1,6 +1,5 @@
 """Many short stretches in one task: asked for together, and read as if each were alone."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
@@ -19,10 +18,7 @@ from topics import Kafka, Record
 PARTITIONS, EACH = 30, 20
 
 
-@pytest.fixture(autouse=True)
-def _closed_at_the_end() -> Iterator[None]:
-    yield
-    consumers.close_idle()
+pytestmark = pytest.mark.usefixtures("closed_clients")
 
 
 @pytest.fixture(scope="module")

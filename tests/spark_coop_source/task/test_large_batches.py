@@ -1,7 +1,7 @@
 """Batches of which a few bytes stand for many: read in pieces, or refused or skipped by name, through Kafka itself."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -21,10 +21,7 @@ SMALL = 3
 """Records before a large batch, and behind it."""
 
 
-@pytest.fixture(autouse=True)
-def _closed_at_the_end() -> Iterator[None]:
-    yield
-    consumers.close_idle()
+pytestmark = pytest.mark.usefixtures("closed_clients")
 
 
 def produced_together(kafka: Kafka, topic: str, sizes: Sequence[int], codec: str) -> None:
