@@ -126,12 +126,3 @@ def test_a_stream_without_a_group_filters_and_counts(kafka: Kafka, stream: Strea
         eventually(lambda: len(alone.sink.received) == 91, "the next record came")
         kafka.produce(topic, [Record(b"more", b"key-4")])
         eventually(lambda: counted(q.recentProgress), "dropped records are counted")
-
-
-def test_the_same_checkpoint_goes_on_with_another_filter_after_a_complete_run(kafka: Kafka, stream: Stream) -> None:
-    topic = stream.options["subscribe"]
-    kafka.produce(topic, [Record(b"1", b"a"), Record(b"1", b"b")])
-    stream.run(filterKeysAllow='["a"]')
-    kafka.produce(topic, [Record(b"2", b"a"), Record(b"2", b"b")])
-    stream.run(filterKeysAllow='["b"]')
-    assert [(d.key, d.value) for d in stream.sink.received] == [("a", "1"), ("b", "2")]

@@ -10,7 +10,6 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-import kafka_groups
 from streams import Stream, eventually, keyed, sent, stable, state
 from topics import Kafka, Record
 from verdict import judge, require_good
@@ -100,12 +99,6 @@ def _log_ends(progress: StreamingQueryProgress) -> Any:
     return json.loads(progress.json)["sources"][0]["latestOffset"]
 
 
-def test_a_confirmed_batch_is_stable_in_redis_while_the_query_runs(kafka: Kafka, stream: Stream) -> None:
-    produce(kafka, stream, keyed(30))
-    with stream.running(lambda: stable(stream) == {30}, "the stable offset follows the sink"):
-        eventually(lambda: bool(stream.sink.received), "the first batch")
-
-
 def test_a_failed_batch_is_not_committed_and_is_replayed_exactly(kafka: Kafka, stream: Stream) -> None:
     records = produce(kafka, stream, keyed(200))
 
@@ -137,43 +130,12 @@ def test_processing_time_and_once_triggers(kafka: Kafka, stream: Stream) -> None
     require_good(judge(sent(records + produced), stream.sink.received))
 
 
-def test_starting_offsets_are_for_a_group_that_has_none_yet(kafka: Kafka, stream: Stream, tmp_path: Path) -> None:
-    produce(kafka, stream, keyed(20))
-    stream.run()
-    produce(kafka, stream, keyed(5, first=20))
-    fresh = Stream(stream.spark, stream.options | {"startingOffsets": "earliest"}, tmp_path / "another checkpoint")
-    fresh.run()
-    assert fresh.sink.offsets == [20, 21, 22, 23, 24]
-
-
-def test_a_group_without_redis_state_begins_where_kafkas_own_group_is(kafka: Kafka, stream: Stream) -> None:
-    produce(kafka, stream, keyed(20))
-    kafka_groups.commit(kafka.bootstrap, stream.options["group"], stream.options["subscribe"], {0: 15})
-    stream.run()
-    assert stream.sink.offsets == [15, 16, 17, 18, 19]
-
-
-def test_the_stable_offset_is_mirrored_to_kafkas_own_group(kafka: Kafka, stream: Stream) -> None:
-    produce(kafka, stream, keyed(20))
-    stream.run()
-    assert kafka_groups.committed(kafka.bootstrap, stream.options["group"], stream.options["subscribe"]) == {0: 20}
-
-
 def test_latest_is_resolved_once_before_the_first_batch(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(20))
     with stream.running(lambda: bool(stream.sink.received), "records after the start", startingOffsets="latest"):
         eventually(lambda: bool(stable(stream)), "first positions are set")
         produce(kafka, stream, keyed(5, first=20))
     assert stream.sink.offsets == [20, 21, 22, 23, 24]
-
-
-def test_a_new_partition_starts_at_earliest(kafka: Kafka, stream: Stream) -> None:
-    produce(kafka, stream, keyed(20))
-    topic = stream.options["subscribe"]
-    with stream.running(lambda: len(stream.sink.received) == 23, "the new partition is read", startingOffsets="latest"):
-        eventually(lambda: bool(stable(stream)), "first positions are set")
-        kafka.add_partitions(topic, 2)
-        kafka.produce(topic, [Record(b"new", b"k", partition=1)] * 23)
 
 
 def test_a_pattern_finds_topics_that_appear_later(kafka: Kafka, stream: Stream) -> None:
@@ -234,14 +196,6 @@ def test_a_checkpoint_of_another_group_is_refused_by_name(kafka: Kafka, stream: 
     stream.run()
     with pytest.raises(StreamingQueryException, match=r"CHECKPOINT_MISMATCH.*belongs to group"):
         stream.run(group="somebody-else")
-
-
-def test_a_checkpoint_of_another_topic_is_refused_by_name(kafka: Kafka, stream: Stream) -> None:
-    produce(kafka, stream, keyed(10))
-    stream.run()
-    other = kafka.create_topic("other")
-    with pytest.raises(StreamingQueryException, match=r"CHECKPOINT_MISMATCH.*reads topic"):
-        stream.run(subscribe=other)
 
 
 def test_starting_offsets_by_partition_do_not_forbid_a_topic_to_grow_or_another_to_be_added(

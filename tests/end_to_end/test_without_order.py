@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -69,14 +68,6 @@ def test_filtered_records_count_as_done_and_kafkas_own_tool_shows_lag_0(kafka: K
     assert row[3:6] == [str(count + 1), str(count + 1), "0"]
 
 
-def test_limits_of_spark_cut_by_offsets(kafka: Kafka, stream: Stream) -> None:
-    kafka.produce(stream.options["subscribe"], keyed(1_000))
-    stream.run(**NONE, maxOffsetsPerTrigger="300", maxRecordsPerPartition="50")
-    assert stream.sink.offsets == list(range(1_000))
-    assert stream.sink.batches == [0, 1, 2, 3]
-    assert stream.sink.tasks[0] == 6
-
-
 def test_a_batch_that_failed_comes_again_with_the_same_records(kafka: Kafka, stream: Stream) -> None:
     kafka.produce(stream.options["subscribe"], keyed(100))
 
@@ -94,24 +85,6 @@ def test_a_batch_that_failed_comes_again_with_the_same_records(kafka: Kafka, str
     assert stable(stream) == {100}
     with pytest.raises(CommitWithoutOrderError, match="has ordering=none"):
         CommitApi.of_offset(stream.options["redisUrl"], before)
-
-
-@pytest.mark.long
-def test_a_query_changes_the_ordering_of_its_empty_group_on_the_same_checkpoint(kafka: Kafka, stream: Stream) -> None:
-    for number, ordering in enumerate(("key", "none", "key")):
-        kafka.produce(stream.options["subscribe"], keyed(100, first=100 * number))
-        stream.run(ordering=ordering)
-    assert stream.sink.offsets == list(range(300))
-
-
-def test_another_ordering_beside_a_live_member_is_refused_by_name(kafka: Kafka, stream: Stream, tmp_path: Path) -> None:
-    kafka.produce(stream.options["subscribe"], keyed(10))
-    stream.options["allowSeveralQueries"] = "true"
-    with stream.running(lambda: len(stream.sink.received) == 10, "the records came", **NONE):
-        eventually(lambda: len(stream.sink.received) == 10, "the first member lives")
-        other = Stream(stream.spark, stream.options, tmp_path / "other")
-        with pytest.raises(StreamingQueryException, match="OTHER_ORDERING"):
-            other.run(ordering="key")
 
 
 def working(fleet: Fleet, *drivers: Driver) -> None:

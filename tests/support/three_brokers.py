@@ -10,7 +10,6 @@ from kafka.admin import NewTopic
 
 import servers
 from coordinator.values.subscription import TopicPartition
-from streams import eventually
 from topics import Kafka
 
 
@@ -65,10 +64,6 @@ class ThreeBrokers:
             for node in nodes:
                 self.brokers.thaw(node)
             self.brokers.wait()
-
-    def await_another_leader(self, tp: TopicPartition, than: int) -> None:
-        """Wait until another broker leads a partition."""
-        eventually(lambda: self.leader(tp) not in (than, -1), f"another leader of {tp} than {than}")
 
     def producer(self, **settings: object) -> closing[KafkaProducer]:
         """A producer, for the body of `with`."""

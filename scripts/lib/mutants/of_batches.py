@@ -13,7 +13,6 @@ _SERVICE = "coordinator/member/service.py"
 _MEMBER, _REDIS = "tests/coordinator/member/test_", "tests/coordinator/redis/test_"
 _PLAN, _PROGRESS = "tests/coordinator/plan/test_", "tests/coordinator/progress/test_"
 _TASK, _DRIVER = "tests/spark_coop_source/task/test_", "tests/spark_coop_source/driver/test_"
-_SELECT = "tests/spark_coop_source/select/test_"
 
 FAULTS = (
     # Promises

@@ -31,7 +31,6 @@ some_ranges = st.dictionaries(st.sampled_from([TP, OTHER]), disjoint)
 touching = st.sets(st.integers(0, CELLS)).map(
     lambda bounds: tuple(span(lo, hi - 1) for lo, hi in pairwise(sorted(bounds)))
 )
-owner_of_each = st.lists(st.sampled_from(["m-1", "m-2", ""]), min_size=CELLS, max_size=CELLS)
 
 
 def hashes_of(ranges: Iterable[HashRange]) -> set[int]:

@@ -190,11 +190,6 @@ def test_start_that_ended_early__commit_its_true_ends(
     assert decision.state.evidence.facts == {TP: (Fact(WHOLE, proven),)}
 
 
-def test_start_with_unread_batches_allowed__commit_without_the_digest() -> None:
-    decision = decided(witness, joined(), call(START, unread_batches=True))
-    assert decision.state.commits == Commits(CommitUnderWay(START, Commit(START, completed(START), "")))
-
-
 def test_the_initial_offset__there_is_nothing_to_commit() -> None:
     state = done(FIRST, commits=Commits(None, None, FIRST), losses=Losses(within=FIRST))
     assert decided(witness, joined(), call(FIRST)) == Decision(state)

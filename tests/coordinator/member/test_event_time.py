@@ -44,10 +44,6 @@ def too_late(after_ms: int) -> Request[Any]:
     return ResolveOffsets(AtTimestamps(dict.fromkeys(ENDS, after_ms), NoMatch.LATEST), (TP, TP1))
 
 
-def test_without_the_option__read_no_times() -> None:
-    assert decided(limit, member(), call()) == asks(member(), grant(None, None))
-
-
 def test_a_lane_ahead__is_read_up_to_the_first_record_that_is_too_late() -> None:
     answers = TIMES, (too_late(6_001), {TP: 40, TP1: 20})
     assert decided(limit, member(), LEAD, *answers) == asks(member(), grant(40, 20))
@@ -75,11 +71,6 @@ def test_a_leader_falls_silent_meanwhile__nothing_of_it_is_read__and_the_others_
 
 def test_no_times_at_all__no_ceiling() -> None:
     assert decided(limit, member(), LEAD, (FIRST_TIMES, {TP: None, TP1: None})) == asks(member(), grant(None, None))
-
-
-def test_nothing_to_read__read_no_times() -> None:
-    state = member(100, 50)
-    assert decided(limit, state, LEAD) == asks(state, grant(None, None, 100, 50))
 
 
 def test_a_partition_in_order_that_another_member_shares__does_not_hold_the_others() -> None:

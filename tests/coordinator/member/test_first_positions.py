@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.errors import StateFormatError, StateLostError
+from coordinator.errors import StateLostError
 from coordinator.member.decision import Decision, LookAgain, Return
 from coordinator.member.first_positions import first_positions
 from coordinator.member.kinds import Request
@@ -118,12 +118,6 @@ def test_a_mirror_without_a_group_in_redis__a_loss_and_never_a_new_group() -> No
     )
 
 
-def test_a_mirror_of_another_schema__refuse() -> None:
-    newer = {TP: (42, "coop-kafka v2 reset=0 topic=id-1")}
-    decision = decided(first_positions, NEW, call(), (ReadGroupOffsets(), newer))
-    assert decision == Decision(NEW, (), fails(StateFormatError, "schema '2' of the mirror"))
-
-
 def test_a_mirror_of_a_later_reset_than_redis_knows__a_loss() -> None:
     decision = decided(
         first_positions,
@@ -141,18 +135,6 @@ def test_a_mirror_of_another_topic_id__is_no_new_group_and_no_proof() -> None:
     old = (ReadGroupOffsets(), {TP: entry(42, 0, "id-1", None)})
     refused = fails(StateLostError, "another topic 'orders' (topic id id-1, here id-2)")
     assert decided(first_positions, state, call(), old, (ReadStatus(), None)) == Decision(state, (), refused)
-
-
-def test_all_partitions_have_positions_and_a_mirror__change_nothing() -> None:
-    decision = decided(
-        first_positions,
-        NEW,
-        call(),
-        (ReadGroupOffsets(), {TP: entry(42, 0, "id-1", None)}),
-        (ReadStatus(), status()),
-        (ReadStable(("orders",)), {TP: 42}),
-    )
-    assert decision == Decision(shown(NEW), reads_on(), Return(None))
 
 
 @pytest.mark.parametrize(

@@ -181,15 +181,6 @@ MARK = ReadHighWatermarks((TP,))
 SHORT = "orders-0: the log ends at 9, before the position 10 of the group"
 
 
-def test_a_transaction_is_open_below_the_position__nothing_is_lost() -> None:
-    """The isolation level was read_uncommitted before: the end is the last stable offset now, and the log goes on."""
-    state, report = bounds(0, 9), ReportEnds({TP: 12}, {})
-    then = replace(state, log=replace(state.log, reached={TP: 12}))
-    decision = decided(settle_losses, state, ACCEPT, (MARK, {TP: 12}))
-    assert decision == Decision(settled(then, report), (report,))
-    assert ends_of(decision.state) == {TP: 9}
-
-
 @pytest.mark.parametrize("accepts", [call(), ACCEPT])
 def test_the_log_ends_before_a_position__leave_it_alone_and_look_again(accepts: Call) -> None:
     """As after an election: the new leader does not know yet how far its log is replicated."""
@@ -213,13 +204,6 @@ def test_an_earlier_end_was_larger__targets_stay() -> None:
     assert state.log.reached == {TP: 90}, "an end that stays is the end"
 
 
-def test_the_other_partitions_go_on() -> None:
-    log = replace(GROWN_LOG, bounds={TP: Bounds(0, 9, 4), TP1: Bounds(0, 60, 2)})
-    state = joined(log=log, owning=owning(held(10)))
-    decision = decided(settle_losses, state, call(), NO_EXTENTS, (MARK, {TP: 9}))
-    assert (ends_of(decision.state), decision.effects) == ({TP: 0, TP1: 60}, (ReportEnds({TP1: 60}, {}),))
-
-
 def test_the_end_is_there_again__go_on() -> None:
     state = low(NOW - LOW_MS + 1)
     state = replace(state, log=replace(state.log, bounds={TP: Bounds(0, 12)}))
@@ -231,11 +215,6 @@ def test_the_end_was_there_in_between__it_is_low_since_now() -> None:
     """The second look is at once, as a high watermark."""
     decision = decided(settle_losses, low(NOW - LOW_MS), call(), (MARK, {TP: 10}))
     assert decision.state.log.low == {}
-
-
-def test_the_log_ends_before_a_position_for_seconds__data_loss() -> None:
-    state = low(NOW - LOW_MS)
-    assert decided(settle_losses, state, call(), (MARK, {TP: 9})) == Decision(state, (), fails(DataLossError, SHORT))
 
 
 def test_it_is_low_at_another_leader_epoch__look_again() -> None:

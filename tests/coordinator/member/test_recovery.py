@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from coordinator.errors import StateFormatError
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, LookAgain
 from coordinator.member.evidence import Evidence
@@ -51,7 +50,6 @@ from states import (
     call,
     decided,
     end_of,
-    fails,
     joined,
     owned,
     owning,
@@ -73,12 +71,6 @@ def recovered(mirror: GroupOffsets, state: State, reset: int = 0, **settings: An
     (request,) = decision.effects
     assert request.kind is Recover
     return request
-
-
-def test_lost_with_a_mirror_of_another_schema__refuse() -> None:
-    newer = {TP: (42, "coop-kafka v2 reset=0 topic=id-1")}
-    decision = decided(recover, lost(), call(), (ReadGroupOffsets(), newer))
-    assert decision == Decision(lost(), (), fails(StateFormatError, "schema '2' of the mirror"))
 
 
 def test_lost__recover_at_the_proven_positions_and_join_again() -> None:

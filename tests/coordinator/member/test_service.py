@@ -33,7 +33,7 @@ from coordinator.member.requests import (
     Seal,
 )
 from coordinator.member.service import CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
-from coordinator.member.state import NOT_ACQUIRED, Commits, CommitUnderWay, Mirrored, State, Strikes
+from coordinator.member.state import NOT_ACQUIRED, Commits, CommitUnderWay, Mirrored, State
 from coordinator.plan.planning import Cutting
 from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.progress.slices import Slice
@@ -44,7 +44,7 @@ from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topics
 from coordinator.values.verdicts import Fenced, Lost, Rejoin
 from log_lines import own_lines
-from states import FRESH, LEFT, LIFE, NONCE, NOW, RIGHT, TP, call, decided, end_of, fails, joined, owned, owns, struck
+from states import FRESH, LEFT, LIFE, NONCE, NOW, RIGHT, TP, call, decided, end_of, fails, joined, owned, owns
 from written_worlds import Hands, Script, answered, turns
 
 POLICIES = CHECK_POLICIES[-1]
@@ -243,12 +243,6 @@ END = end_of(10, 20)
 BEGUN = Batch(end_of(10, 20), granted=owned(), readable=owned(), began_ms=NOW - 300_001)
 
 
-def test_a_batch_takes_too_long__the_heartbeat_warns() -> None:
-    world = Script(RENEWED, True)
-    service(joined(batch=BEGUN, evidence=Evidence(unconfirmed=(BEGUN.end,))), world).heartbeat()
-    assert [request.kind for request in world.requests] == [Heartbeat, LogLine]
-
-
 @pytest.mark.parametrize(
     ("batch", "singly"),
     [
@@ -405,10 +399,3 @@ def test_leave_beside_plain_consumers__do_not_mirror() -> None:
     world = Script(RENEWED, True, True)
     service(owns(mirrored=Mirrored(allowed=False)), world).leave()
     assert world.requests == [Heartbeat(), Leave({TP: ()}), REVOKED]
-
-
-def test_leave_with_parked_lanes__warn() -> None:
-    parked, world = struck(12, 20, count=2, parked=True), Script(True)
-    service(joined(life=FRESH, strikes=Strikes((parked,), NOW)), world).leave()
-    line = world.requests[0].arguments["text"]
-    assert line.startswith("group g: parked lanes stay unread: 1, of them orders-0 at offset 12; `coop-kafka stuck g`")

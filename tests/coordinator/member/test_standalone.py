@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from coordinator.assignment.settings import GroupSettings
-from coordinator.errors import CheckpointMismatchError, DataLossError
+from coordinator.errors import DataLossError
 from coordinator.member import standalone
 from coordinator.member.apply import World
 from coordinator.member.decision import Call, Decision, LookAgain, Return
@@ -23,7 +23,6 @@ from coordinator.member.requests import (
     ReadHighWatermarks,
     ReadLogEnds,
     ReadTopics,
-    ResolveOffsets,
 )
 from coordinator.member.state import Life, Losses, Low, Owning, Pacing, State, Turn
 from coordinator.member.turns import Turns
@@ -37,11 +36,10 @@ from coordinator.progress.stream_offset import ALONE, Lane, StreamOffset
 from coordinator.redis.lane_lines import BatchLine
 from coordinator.redis.replies import Acquired
 from coordinator.values.clock import Clock
-from coordinator.values.offset_spec import Latest
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import Assigned, Bounds
 from progresses import starting_at
-from states import LEFT, LOG, NOW, ORDERS, RECREATED, RIGHT, TP, TP1, asks, call, decided, fails
+from states import LEFT, LOG, NOW, ORDERS, RECREATED, RIGHT, TP, asks, call, decided, fails
 
 GIVEN = Assigned({TP: (WHOLE,)})
 
@@ -67,46 +65,6 @@ def owns(position: int, **changes: Any) -> State:
     progress = {TP: starting_at(position)}
     acquired = Acquired(0, {"orders": "id-1"}, {TP: (Owned(WHOLE, ALONE),)}, progress, {})
     return replace(QUERY, owning=Owning(acquired), **changes)
-
-
-def test_first__resolve_the_starting_offsets() -> None:
-    decision = decided(standalone.initial, QUERY, ours(), (ResolveOffsets(Latest(), (TP,)), {TP: 100}))
-    assert decision == Decision(replace(QUERY, initial=at(100)), (), Return(at(100)))
-
-
-def test_first_of_two_ranges__each_begins_there() -> None:
-    halves = Assigned({TP: (LEFT, RIGHT)})
-    decision = decided(standalone.initial, QUERY, ours(given=halves), (ResolveOffsets(Latest(), (TP,)), {TP: 100}))
-    lanes = {TP: (Lane(LEFT, ALONE, 100), Lane(RIGHT, ALONE, 100))}
-    assert decision.outcome == Return(at(100, lanes=lanes))
-
-
-def test_resolved__once_in_a_process() -> None:
-    state = replace(QUERY, initial=at(90))
-    assert decided(standalone.initial, state, ours()) == Decision(state, (), Return(at(90)))
-
-
-def test_available_now__the_targets_are_the_log_ends() -> None:
-    decision = decided(standalone.set_targets, QUERY, ours())
-    assert decision == Decision(replace(QUERY, pace=Pacing({TP: 100})), (), Return(None))
-
-
-@pytest.mark.parametrize(
-    ("offset", "words"),
-    [
-        pytest.param(at(10, group="g"), "belongs to group 'g'", id="of a group"),
-        pytest.param(at(10, hashes=LEFT), "belongs to other partitions or key ranges", id="of fewer hashes"),
-        pytest.param(at(10, lanes={TP1: at(10).lanes[TP]}), "belongs to other partitions", id="of another partition"),
-    ],
-)
-def test_a_checkpoint_of_another_query__refuse(offset: StreamOffset, words: str) -> None:
-    decision = decided(standalone.refuse_others, QUERY, ours(offset))
-    assert decision == Decision(QUERY, (), fails(CheckpointMismatchError, words))
-
-
-def test_a_checkpoint_of_this_query__however_it_was_cut() -> None:
-    cut = at(10, lanes={TP: (Lane(LEFT, ALONE, 10), Lane(RIGHT, ALONE, 12))})
-    assert decided(standalone.refuse_others, QUERY, ours(cut)) == Decision(QUERY)
 
 
 def test_in_the_sink__learn_once_and_nothing_is_unconfirmed() -> None:
@@ -135,13 +93,6 @@ AGED = replace(LOG, bounds={TP: Bounds(30, 100)}, reached={TP: 100})
 
 
 AGED_TEXT = "orders-0: records 20-29 are gone before they were read"
-
-
-def test_lost_under_fail_on_data_loss__the_query_ends() -> None:
-    state = replace(QUERY, log=AGED)
-    assert decided(standalone.take_positions, state, ours(at(10, 20))) == Decision(
-        state, (), fails(DataLossError, AGED_TEXT)
-    )
 
 
 def test_lost__move_on_and_warn() -> None:
@@ -224,19 +175,6 @@ def test_something_to_read__look_at_the_topics_first(topic: Any, outcome: Any) -
 def test_before_a_batch_is_read__look_at_the_topics() -> None:
     decision = decided(standalone.see_topics_again, QUERY, ours(), (ReadTopics(), {"orders": ORDERS}))
     assert decision == Decision(replace(QUERY, log=replace(LOG, beginnings=None)))
-
-
-RECREATED_QUERY = replace(QUERY, log=replace(LOG, topics={"orders": RECREATED}))
-
-
-def test_a_topic_was_recreated_since_the_plan__data_loss() -> None:
-    decision = decided(standalone.return_tasks, RECREATED_QUERY, ours(at(10, 20)))
-    assert decision == Decision(RECREATED_QUERY, (), fails(DataLossError, "was deleted and created again"))
-
-
-def test_a_topic_was_recreated_without_fail_on_data_loss__it_is_left_out() -> None:
-    decision = decided(standalone.return_tasks, RECREATED_QUERY, ours(at(10, 20), fail_on_data_loss=False))
-    assert decision == asks(RECREATED_QUERY, Pack(at(10, 20), at(10, 20, lanes={})))
 
 
 def test_a_batch__is_packed() -> None:

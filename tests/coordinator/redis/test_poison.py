@@ -236,12 +236,6 @@ def test_a_life_that_ended_in_a_slice_is_evidence_however_soon_the_next_one_join
     assert [s.count for s in world.store.poison.strikes()] == [1]
 
 
-def test_a_batch_beyond_the_longest_is_evidence_though_the_member_beats(world: World) -> None:
-    world.found()
-    hang(world, "m-1", f"{LOWER} 10-12")
-    assert [s.count for s in world.store.poison.strikes()] == [1]
-
-
 def test_only_abandoned_hashes_lose_their_lane_epoch(world: World) -> None:
     world.found()
     me = world.join()
