@@ -10,6 +10,7 @@ from broker_jars import ROOT
 from coordinator import errors
 from coordinator.commits.commit_api import Committed
 from coordinator.commits.group_commits import GroupCommits
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.values.subscription import TopicPartition
 from documented import blocks, program
@@ -22,7 +23,9 @@ CODE = [code for code in blocks("docs/commit-api.md", "python") if not program(c
 
 def test_the_python_of_the_page_has_the_results_that_the_page_shows(members: Group, tp: TopicPartition) -> None:
     members.kafka.produce(tp.topic, keyed(35, 5))
-    service, before = members.begun(subscribed(tp), session_ms=60_000)
+    service = members.service(subscribed(tp), session_ms=60_000)
+    service.first_positions()
+    before = batch(service, StreamOffset(members.name))
     members.kafka.produce(tp.topic, keyed(20, 40))
     end = batch(service, before)
     with GroupCommits.of_group(members.redis_url, members.name) as commits:
