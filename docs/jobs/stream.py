@@ -16,6 +16,6 @@ orders = (
     .load()
 )
 # set a new checkpoint and folder: those of format("kafka") do not fit
-orders.writeStream.format("parquet").option("checkpointLocation", "checkpoint").start("orders.parquet")
+orders.writeStream.format("parquet").option("checkpointLocation", "checkpoints/orders-to-lake").start("orders.parquet")
 
 spark.streams.awaitAnyTermination()

@@ -93,7 +93,6 @@ class Place:
             "redis://localhost:6379/0": redis_url,
             '"redis://localhost:6379"': f'"{redis_url}"',
             '"redis://redis:6379/0"': f'"{redis_url}"',
-            '"checkpoint"': f'"{folder / "checkpoint"}"',
             '"orders.parquet"': f'"{folder / "orders.parquet"}"',
             '"$COOP_KAFKA"': kafka.bootstrap,
             "first-job": f"{group}-first",
@@ -145,9 +144,7 @@ class Kitchen:
 
     def put_in(self, code: str) -> str:
         """Code with the names of the tests."""
-        code = re.sub(
-            r'"(?=checkpoints/|checkpoint"|lake/|orders\.parquet)', f'"{self._folder}/', code.replace(LAST, "")
-        )
+        code = re.sub(r'"(?=checkpoints/|lake/|orders\.parquet)', f'"{self._folder}/', code.replace(LAST, ""))
         usual = {
             "orders-to-": f"{self.group}-",
             '"orders"': f'"{self.topic}"',
