@@ -103,17 +103,18 @@ def release(
         str, typer.Option(metavar="TEXT", help="The reason. The event `release` records it.", show_default=False)
     ],
     place: Annotated[
-        str | None, typer.Argument(metavar="TOPIC:PARTITION", help="What is stuck in it.", show_default=False)
+        str | None, typer.Argument(metavar="TOPIC:PARTITION", help="The partition.", show_default=False)
     ] = None,
     hashes: Annotated[
-        str | None, typer.Argument(metavar="RANGE", help="Key hashes, as `stuck` shows them.", show_default=False)
+        str | None,
+        typer.Argument(metavar="RANGE", help="One key or lane: its HASH or HASHES in `stuck`.", show_default=False),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All that is stuck in the group.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="The whole group.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Resume quarantined lanes and keys (`parked` in `stuck`).
+    """Resume quarantined lanes and keys (`parked` in `stuck`), and lanes that are tested alone (`on trial`).
 
-    TOPIC:PARTITION chooses those of a partition, RANGE one of its lanes or keys, `--all` those of the group.
+    Without RANGE, and with `--all`: all of these. A deferred key is released only by its HASH.
     A record that hangs twice again is quarantined again; so is a key whose record fails again.
     """
     if (place is None) != everything:

@@ -93,7 +93,7 @@ def describe(
 ) -> None:
     """Show a group's state, its members and the lanes of each partition: position, lag, member.
 
-    A second table shows the lanes that a bound limits, and the bound. `coop-kafka top` shows all lanes at work.
+    A third table shows the lanes that a bound limits, and the bound. `coop-kafka top` shows all lanes at work.
     With redundancy, the same follows for each other replica set of the group.
     """
     with (
