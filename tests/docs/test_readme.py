@@ -29,7 +29,7 @@ def samples(page: str) -> list[str]:
     A first block of `servers` is a part of each of the others, `on_error` one of the first.
     """
     first, *others = [code for code in blocks(page, "python") if not (program(code) or WAY.search(code))] or [""]
-    if first.startswith("servers = "):
+    if first.removeprefix("import os\n\n").startswith("servers = "):
         return [f"{first}\n{each}" for each in others]
     return [first, *(with_on_error(first, each) if each.startswith("on_error = ") else each for each in others)]
 

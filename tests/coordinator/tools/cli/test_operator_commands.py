@@ -173,6 +173,7 @@ def test_the_commands_of_the_docs_run_without_an_error(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COOP_REDIS", members.redis_url)
+    monkeypatch.setenv("COOP_KAFKA", members.kafka.bootstrap)
     run_query(members, subscribed(tp))
     found = {command for page in PAGES for command in commands(page) if command.startswith("coop-kafka ")}
     lines = sorted(found, key=_what_it_leaves)
@@ -185,7 +186,8 @@ def test_the_commands_of_the_docs_run_without_an_error(
         "redis://localhost:6379/0": members.redis_url,
         "localhost:9092": members.kafka.bootstrap,
         "orders-to-lake": members.name,
-        "orders-to-failing": members.name,
+        "orders-to-parked": members.name,
+        "orders-to-letters": members.name,
     }
     for line in lines:
         command, _, file = line.partition(" > ")
