@@ -190,7 +190,8 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
             "If tasks of a micro-batch read for longer, others may take the member's key ranges."),
         "batch_budget_ms": Meaning(_STREAM,
             "The intended time of a micro-batch. Each lane reads only as much as fits, so a slow key delays only "
-            "itself. A lane reads at least one record, even if that takes longer. `0`: no limit."),
+            "its lane, if the work runs [inside the read](functions.md). A lane reads at least one record, even "
+            "if that takes longer. `0`: no limit."),
         "max_lead_ms": Meaning(_STREAM,
             "How far a lane may be ahead of the last lane of the same query, by the timestamps of records. With event "
             "time, set at most the delay of the watermark. See [event time](stateful.md#event-time).",
