@@ -34,8 +34,7 @@ class Watched:
         first, second, *self._sentinels = servers.free_ports(5)
         self._servers = {first: self._server(first, None), second: self._server(second, first)}
         self._wait_for_copy(second)
-        for port in self._sentinels:
-            self._sentinel(port, first)
+        self._watching = [self._sentinel(port, first) for port in self._sentinels]
         _wait(self._complete, "the sentinels know the copy and each other", 30)
 
     @property
@@ -82,13 +81,17 @@ class Watched:
         folder, kept = self._folder / str(master), self._folder / "kept"
         shutil.copytree(folder, kept)
         time.sleep(seconds)
-        for port in (copy, master):  # in this order: else the copy becomes the master
+        for sentinel in self._watching:  # else they make the copy the master meanwhile
+            processes.freeze(sentinel)
+        for port in (copy, master):
             processes.kill(self._servers[port])
         shutil.rmtree(folder)
         kept.rename(folder)
         for port in (master, copy):
             self._servers[port] = self._run(port)
         self._wait_for_copy(copy)
+        for sentinel in self._watching:
+            processes.thaw(sentinel)
 
     def _wait_for_copy(self, port: int) -> None:
         with closing(redis.Redis(port=port)) as copy:
@@ -100,9 +103,9 @@ class Watched:
         settings = f"{_SERVER_CONF.read_text()}\nport {port}\ndir {self._folder / str(port)}\n{of_master}"
         return self._started(port, settings)
 
-    def _sentinel(self, port: int, master: int) -> None:
+    def _sentinel(self, port: int, master: int) -> subprocess.Popen[bytes]:
         settings = _SENTINEL_CONF.format(port=port, folder=self._folder / str(port), service=SERVICE, master=master)
-        self._started(port, settings, "--sentinel")
+        return self._started(port, settings, "--sentinel")
 
     def _started(self, port: int, settings: str, *more: str) -> subprocess.Popen[bytes]:
         folder = self._folder / str(port)
