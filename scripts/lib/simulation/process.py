@@ -63,7 +63,7 @@ class Process(ABC):
         self.jvm = Jvm()
         self.hangs_since: int | None = None  # the time when its batch met a record that never ends
         self._before_leaving = world.invariants.state  # the state when it began to end
-        self._lease_ms = 0.0  # the end of its lease then
+        self._lease_ms, self._skew_ms = 0.0, 0  # the end of its lease then, and how far the clock of Redis was off
         self.writers = ""  # tasks that may read on after its end, in words
         self._serve(world)
         self.main = world.scheduler.spawn(name, self._life)
@@ -146,7 +146,7 @@ class Process(ABC):
             self.world.scheduler.kill(self.heart)
         self.writers = self._stop_tasks()
         self._lease_ms = cast(float, self.world.server.raw.zscore(self.world.server.keys.leases, self.member) or 0)
-        self._before_leaving = self.world.invariants.state
+        self._before_leaving, self._skew_ms = self.world.invariants.state, self.world.server.skew_ms
         self.service.leave(Leaving.of(self.writers, 0))
 
     def _stop_tasks(self) -> str:
