@@ -1,6 +1,6 @@
 """An operator of the simulation: resets the group with the real code. A fault may interrupt every step."""
 
-from coordinator.errors import CoopKafkaError, RedisUnavailableError
+from coordinator.errors import CoopKafkaError, GroupBusyError, RedisUnavailableError
 from coordinator.plan.poison import Strike
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.operator import OperatorVerbs
@@ -105,9 +105,12 @@ def reset(world: World, most: int, wait_ms: int) -> None:
         tokens=world.tokens,
     )
     trace(f"resets {wanted} to {offset}")
+    seen = world.server.seen
+    seen["half a reset"] += 1  # the mirror may have it
     try:
         trace(f"RESET: {operator.reset(operator.plan_reset(wanted, ToOffset(offset)))}")
-        world.server.seen["reset done"] += 1
+        seen["reset done"] += 1
+        seen["half a reset"] -= 1
     except CoopKafkaError as error:
-        world.server.seen["half a reset"] += isinstance(error, RedisUnavailableError)  # the mirror may have it
+        seen["half a reset"] -= not isinstance(error, RedisUnavailableError | GroupBusyError)
         trace(f"was refused: {error}")
