@@ -22,6 +22,7 @@ from bench.record import load, written
 from bench.table import Result, rows
 from bench.world import World
 from broker_jars import ROOT
+from checkout import commit
 
 QUICK = ("P1", "P9", "trigger")
 """The cases of `--quick` without names; they take a few minutes."""
@@ -99,12 +100,6 @@ def machine() -> str:
     ]
     parts += [f"{name} {version(name)}" for name in ("pyspark", "kafka-python", "pyarrow", "numpy")]
     return ", ".join(parts) + ", Kafka 4.2.0, spark-sql-kafka 4.2.0"
-
-
-def commit() -> str:
-    """The commit that is measured; of changed files it says nothing."""
-    command = ("git", "rev-parse", "--short", "HEAD")
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ from topics import Kafka
 _DRIVERS = ("a", "b", "c")
 _LONGEST_WAIT_S = 3.0
 _PACE = "1 second"
-_PATIENCE_S = 600.0  # of each wait, on a machine that does other work as well
 ANY_MOMENT = "at any moment"
 
 
@@ -62,9 +61,7 @@ def main() -> int:
     with processes.ending_politely(), ExitStack() as stack:
         stack.enter_context(temporary.of_children())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-chaos-")))
-        kafka, redis = servers.kafka(folder), servers.valkey(folder)
-        stack.callback(kafka.stop)
-        stack.callback(redis.stop)
+        kafka, redis = stack.enter_context(servers.kafka_and_valkey(folder))
 
         def fleet(partitions: int) -> Fleet:
             name = f"chaos-{uuid.uuid4().hex[:8]}"
@@ -88,7 +85,7 @@ def _of_keys(fleet: Fleet, wanted: argparse.Namespace, random: Random, log: Call
     fleet.feeding = chaos_of_keys.FEEDING
 
     def wait(happened: Callable[[], bool], what: str) -> None:
-        _until(fleet, happened, what, log)
+        fleet.until_attended(happened, what, log)
 
     return chaos_of_keys.kill_and_judge(fleet, then, dead_letters, wanted.kills, random, wait, log)
 
@@ -100,15 +97,15 @@ def _log(began: float, text: str) -> None:
 def _kill_and_judge(fleet: Fleet, kills: int, random: Random, log: Callable[[str], None]) -> bool:
     with fleet.producing():
         drivers = [fleet.join(name) for name in _DRIVERS]
-        _until(fleet, lambda: fleet.working(*drivers), "all drivers share the topic", log)
+        fleet.until_attended(lambda: fleet.working(*drivers), "all drivers share the topic", log)
         for number in range(kills):
             driver, point = random.choice(drivers), random.choice((*points.POINTS, ANY_MOMENT))
             where = _come_to(fleet, driver, point, random, log)
             log(f"{fleet.partitions} partitions, kill {number + 1}: {driver.name} {where}")
             driver.kill()
             driver.start()
-        _until(fleet, lambda: fleet.working(*drivers), "all drivers are back", log)
-    _until(fleet, lambda: fleet.everything_arrived, "every record is in a sink", log)
+        fleet.until_attended(lambda: fleet.working(*drivers), "all drivers are back", log)
+    fleet.until_attended(lambda: fleet.everything_arrived, "every record is in a sink", log)
     fleet.end()
     log(str(fleet.outcome()))
     for repeat in fleet.outcome().unexplained[:10]:
@@ -118,24 +115,13 @@ def _kill_and_judge(fleet: Fleet, kills: int, random: Random, log: Callable[[str
 
 def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random, log: Callable[[str], None]) -> str:
     """Wait until the driver works and has reached the point; returns its place then."""
-    _until(fleet, lambda: fleet.working(driver), f"{driver.name} works again", log)
+    fleet.until_attended(lambda: fleet.working(driver), f"{driver.name} works again", log)
     if point == ANY_MOMENT:
         time.sleep(random.uniform(0, _LONGEST_WAIT_S))
     else:
         points.arm(driver.folder, point)
-        _until(fleet, driver.stands, f"{driver.name} comes {point}", log)
+        fleet.until_attended(driver.stands, f"{driver.name} comes {point}", log)
     return point
-
-
-def _until(fleet: Fleet, happened: Callable[[], bool], what: str, log: Callable[[str], None]) -> None:
-    """Wait. Meanwhile release records that were parked because of two kills (rule: parked-until-released)."""
-
-    def attended() -> bool:
-        for strike in fleet.release_parked():
-            log(f"released, as an operator would: {strike}")
-        return happened()
-
-    fleet.until(attended, what, _PATIENCE_S)
 
 
 if __name__ == "__main__":

@@ -49,9 +49,7 @@ def main() -> int:
         stack.enter_context(temporary.of_children())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-image-")))
         folder.chmod(0o755)
-        kafka, redis = servers.kafka(folder), servers.valkey(folder)
-        stack.callback(kafka.stop)
-        stack.callback(redis.stop)
+        kafka, redis = stack.enter_context(servers.kafka_and_valkey(folder))
         scene = _Scene(folder, Kafka(kafka.address), redis.address, stack)
         good = scene.read_in_pods()
         return 0 if scene.replace() and good else 1

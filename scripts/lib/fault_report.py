@@ -5,7 +5,6 @@ happens and ends, and the report waits until every record is in a sink. One seed
 who is hit.
 """
 
-import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +21,12 @@ from kafka import KafkaAdminClient, TopicPartition
 
 import redis_sentinels
 import servers
-from broker_jars import ROOT
+from checkout import commit
 from drivers.driver import Driver
-from drivers.fleet import SESSION_S, Fleet
+from drivers.fleet import PATIENCE_S, SESSION_S, Fleet
 from topics import Kafka
 
-_PACE, _PATIENCE_S = "1 second", 600.0
+_PACE = "1 second"
 _SETTLE_S = 4.0  # records that arrive before a fault, and after it
 _LONG_S = SESSION_S + 5  # longer than a lease
 _POLL_S = 0.2
@@ -110,7 +109,7 @@ def _freeze_driver(stage: Stage) -> None:
 def _stop_driver(stage: Stage) -> None:
     driver = stage.driver
     driver.ask_to_stop()
-    stage.fleet.until(driver.stopped, f"{driver.name} stops", _PATIENCE_S)
+    stage.fleet.until(driver.stopped, f"{driver.name} stops", PATIENCE_S)
     driver.start()
 
 
@@ -205,11 +204,7 @@ def _reassign(admin: Any, tp: TopicPartition, nodes: list[int]) -> None:
 
 
 def _grow(stage: Stage) -> None:
-    fleet = stage.fleet
-    more = 2 * fleet.partitions
-    fleet.kafka.add_partitions(fleet.topic, more)
-    fleet.sent += [[] for _ in range(more - fleet.partitions)]
-    fleet.partitions = more
+    stage.fleet.grow(2 * stage.fleet.partitions)
 
 
 Happens = Callable[[Stage], None]
@@ -235,17 +230,17 @@ _NOBODY_WRITES = (_kill_all_brokers, _without_leader)
 """Faults during which no record is sent: the producer would not know what arrived."""
 
 
-def report(seed: int, folder: Path, words: Sequence[str] = ()) -> int:
-    """Print the report in Markdown, each row as soon as it is known; 0 if no fault did harm.
+def chosen(words: Sequence[str]) -> list[str]:
+    """The names of faults that have one of these words; all without words."""
+    return [name for name in FAULTS if not words or any(word in name for word in words)]
 
-    With `words`, only faults whose name has one of them.
-    """
+
+def report(seed: int, folder: Path, names: Sequence[str]) -> int:
+    """Print the report of these faults in Markdown, each row as soon as it is known; 0 if no fault did harm."""
     random = Random(seed)  # noqa: S311 - it must replay
-    order = [name for name in FAULTS if not words or any(word in name for word in words)]
+    order = list(names)
     random.shuffle(order)
-    command = ("git", "rev-parse", "--short", "HEAD")
-    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-    print(f"{datetime.now(UTC):%Y-%m-%d}, {commit}, {psutil.cpu_count()} cores, seed {seed}\n\n{_HEAD}", flush=True)
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {commit()}, {psutil.cpu_count()} cores, seed {seed}\n\n{_HEAD}", flush=True)
     rows = []
     with _stage(folder, random) as stage:
         for name in order:
@@ -271,17 +266,19 @@ def _stage(folder: Path, random: Random) -> Iterator[Stage]:
 
 def _row(name: str, happens: Happens, stage: Stage) -> Row:
     fleet = stage.fleet
-    fleet.until(lambda: _all_work(fleet), "all drivers work", _PATIENCE_S)
+    fleet.until_attended(lambda: fleet.working(*fleet.drivers.values()), "all drivers work")
     before = fleet.outcome()
-    with ExitStack() as feeding:
-        feeding.enter_context(fleet.producing())
-        time.sleep(_SETTLE_S)
-        if happens in _NOBODY_WRITES:
-            feeding.close()
-        happens(stage)
-        if happens not in _NOBODY_WRITES:
+    if happens in _NOBODY_WRITES:
+        with fleet.producing():
             time.sleep(_SETTLE_S)
-    seconds = fleet.until(lambda: _arrived(fleet), f"every record is in a sink after: {name}", _PATIENCE_S)
+        happens(stage)
+    else:
+        with fleet.producing():
+            time.sleep(_SETTLE_S)
+            happens(stage)
+            time.sleep(_SETTLE_S)
+    what = f"every record is in a sink after: {name}"
+    seconds = fleet.until_attended(lambda: fleet.everything_arrived, what)
     after = fleet.outcome()
 
     def more(count: Callable[[Any], int]) -> int:
@@ -296,13 +293,3 @@ def _row(name: str, happens: Happens, stage: Stage) -> Row:
         len(after.unexplained) - len(before.unexplained),
         seconds,
     )
-
-
-def _all_work(fleet: Fleet) -> bool:
-    fleet.release_parked()
-    return fleet.working(*fleet.drivers.values())
-
-
-def _arrived(fleet: Fleet) -> bool:
-    fleet.release_parked()
-    return fleet.everything_arrived

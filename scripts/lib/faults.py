@@ -227,7 +227,9 @@ def main() -> int:
     given = parser.parse_args()
     names = given.names
     wanted = [f for f in FAULTS if not names or f.name in names]
-    if (unknown := [*{*names} - {f.name for f in FAULTS}]) and not given.report:
+    reported = fault_report.chosen(names)
+    unknown = [*{*names} - {f.name for f in FAULTS}] if not given.report else names if not reported else []
+    if unknown:
         parser.error(f"there is no fault {unknown[0]!r}")
     missed = 0
     with (
@@ -237,7 +239,7 @@ def main() -> int:
         ExitStack() as stack,
     ):
         if given.report:
-            return fault_report.report(given.seed, Path(folder), names)
+            return fault_report.report(given.seed, Path(folder), reported)
         kafka = servers.kafka(Path(folder))
         stack.callback(kafka.stop)
         for number, fault in enumerate(wanted):

@@ -57,9 +57,7 @@ def main() -> int:
 
 
 def _servers(folder: Path, stack: ExitStack) -> dict[str, str]:
-    kafka, redis = servers.kafka(folder), servers.valkey(folder)
-    stack.callback(kafka.stop)
-    stack.callback(redis.stop)
+    kafka, redis = stack.enter_context(servers.kafka_and_valkey(folder))
     return {"COOP_KAFKA": kafka.address, "COOP_REDIS": redis.address}
 
 

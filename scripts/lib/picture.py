@@ -66,10 +66,7 @@ def _run() -> Plane | None:
     """A plane worth drawing; None if there was none."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-picture-")))
-        kafka = servers.kafka(folder)
-        stack.callback(kafka.stop)
-        redis = servers.valkey(folder)
-        stack.callback(redis.stop)
+        kafka, redis = stack.enter_context(servers.kafka_and_valkey(folder))
         tp = TopicPartition(Kafka(kafka.address).create_topic("orders"), 0)
         Kafka(kafka.address).produce(tp.topic, _records())
         query = stack.enter_context(_running(_options(kafka.address, redis.address, tp.topic), folder))

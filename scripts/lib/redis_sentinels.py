@@ -95,7 +95,7 @@ class Watched:
 
     def _wait_for_copy(self, port: int) -> None:
         with closing(redis.Redis(port=port)) as copy:
-            _wait(lambda: _follows(copy), "the former master is the copy", 180)  # sentinels rest if the machine is busy
+            _wait(lambda: _follows(copy), "the other server is its copy", 180)  # sentinels rest if the machine is busy
 
     def _server(self, port: int, master: int | None) -> subprocess.Popen[bytes]:
         """A server. Sentinels rewrite its file of settings."""

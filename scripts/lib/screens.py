@@ -60,9 +60,7 @@ def main() -> int:
         parser.error("no chromium on this host's PATH")
     with processes.ending_politely(), ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-screens-")))
-        kafka, redis = servers.kafka(folder), servers.valkey(folder)
-        stack.callback(kafka.stop)
-        stack.callback(redis.stop)
+        kafka, redis = stack.enter_context(servers.kafka_and_valkey(folder))
         stack.enter_context(_fed(Kafka(kafka.address)))
         stack.enter_context(_running(kafka.address, redis.address, folder))
         page = stack.enter_context(_page(stack.enter_context(_site(kafka.address, redis.address))))

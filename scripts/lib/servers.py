@@ -5,7 +5,8 @@ Knows how to start, await and stop them; knows nothing of topics, groups or Spar
 
 import os
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,17 @@ def valkey(folder: Path, *, outlives_parent: bool = False, more: Sequence[str] =
     """The Redis named by `COOP_REDIS`, else a new Valkey that keeps its data in `folder`, with `more` settings."""
     given = os.environ.get("COOP_REDIS")
     return Server(given) if given else tried(lambda: start_valkey(folder, free_ports(1)[0], outlives_parent, more))
+
+
+@contextmanager
+def kafka_and_valkey(folder: Path) -> Iterator[tuple[Server, Server]]:
+    """`kafka` and `valkey` with their data in `folder`, stopped at the end of the block."""
+    with ExitStack() as stack:
+        started = kafka(folder)
+        stack.callback(started.stop)
+        other = valkey(folder)
+        stack.callback(other.stop)
+        yield started, other
 
 
 def start_broker(

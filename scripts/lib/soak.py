@@ -32,7 +32,7 @@ from spark_coop_source.function.rows import KeyRecords
 from topics import Kafka
 
 _RESTART_EVERY, _KILL_EVERY = 10, 60  # looks
-_PACE, _PATIENCE_S = "2 seconds", 600.0
+_PACE = "2 seconds"
 _MIB = 1 << 20
 _LAST_BATCHES = 20
 
@@ -79,9 +79,7 @@ def main() -> int:
     with processes.ending_politely(), ExitStack() as stack:
         stack.enter_context(temporary.of_children())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-soak-")))
-        kafka, valkey = servers.kafka(folder), servers.valkey(folder)
-        stack.callback(kafka.stop)
-        stack.callback(valkey.stop)
+        kafka, valkey = stack.enter_context(servers.kafka_and_valkey(folder))
         flag = folder / "fails"
         flag.touch()
         on_error = OnError(1_000, "1s", "30s", then="park")
@@ -104,10 +102,10 @@ def main() -> int:
             _soak(fleet, drivers, wanted, rows)
             flag.unlink()
         print("The keys do not fail any more.", flush=True)
-        fleet.until(lambda: fleet.everything_arrived, "every record is in a sink", _PATIENCE_S)
-        print(fleet.outcome(), flush=True)
-        print(_growth(rows))
-        return 0 if fleet.outcome().good else 1
+        fleet.until_attended(lambda: fleet.everything_arrived, "every record is in a sink")
+        outcome = fleet.outcome()
+        print(f"{outcome}\n{_growth(rows)}")
+        return 0 if outcome.good else 1
 
 
 def _soak(fleet: Fleet, drivers: Sequence[Driver], wanted: argparse.Namespace, rows: list[Sizes]) -> None:
@@ -123,7 +121,8 @@ def _soak(fleet: Fleet, drivers: Sequence[Driver], wanted: argparse.Namespace, r
             with wanted.output.open("w", newline="") as file:
                 csv.writer(file).writerows([names, *([getattr(r, n) for n in names] for r in rows)])
         if look in (wanted.rows // 3, 2 * wanted.rows // 3):
-            _grow(fleet)
+            fleet.grow(2 * fleet.partitions)
+            print(f"the topic has {fleet.partitions} partitions", flush=True)
         driver = drivers[look // _RESTART_EVERY % len(drivers)]
         if look % _KILL_EVERY == 0:
             print(f"driver {driver.name} is killed", flush=True)
@@ -133,20 +132,11 @@ def _soak(fleet: Fleet, drivers: Sequence[Driver], wanted: argparse.Namespace, r
             driver.ask_to_stop()
             fleet.until(driver.stopped, f"{driver.name} stops")
             driver.start()
-        fleet.until(lambda: fleet.working(*drivers), "both drivers work", _PATIENCE_S)
-        fleet.release_parked()
+        fleet.until_attended(lambda: fleet.working(*drivers), "both drivers work")
 
 
 def _wait_until(moment: float) -> None:
     time.sleep(max(0.0, moment - time.monotonic()))
-
-
-def _grow(fleet: Fleet) -> None:
-    more = 2 * fleet.partitions
-    fleet.kafka.add_partitions(fleet.topic, more)
-    fleet.sent += [[] for _ in range(more - fleet.partitions)]
-    fleet.partitions = more
-    print(f"the topic has {more} partitions", flush=True)
 
 
 def _sizes(look: int, fleet: Fleet, drivers: Sequence[Driver]) -> Sizes:

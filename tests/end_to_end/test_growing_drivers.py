@@ -25,12 +25,6 @@ def send(fleet: Fleet, producers: dict[str, Producer], count: int) -> None:
         fleet.sent[r.partition or 0].append(((r.key or b"").decode(), (r.value or b"").decode()))
 
 
-def grow(fleet: Fleet, partitions: int) -> None:
-    fleet.kafka.add_partitions(fleet.topic, partitions)
-    fleet.sent += [[] for _ in range(fleet.partitions, partitions)]
-    fleet.partitions = partitions
-
-
 def growths(fleet: Fleet) -> list[str]:
     """The reasons in the growth events."""
     with closing(RedisClient(fleet.redis_url)) as client:
@@ -69,7 +63,7 @@ def test_two_drivers_keep_new_partitions_in_order_while_producers_learn_of_two_g
     fleet.until(lambda: fleet.shared(a, b), "two drivers share two partitions")
     send(fleet, producers, BACKLOG)
     for partitions, learning in {3: "ab", 4: "cab"}.items():  # producer c knows 2 until it knows 4
-        grow(fleet, partitions)
+        fleet.grow(partitions)
         for name in learning:
             producers[name].partitions = partitions
             send(fleet, producers, 32)

@@ -29,6 +29,9 @@ HAND_OVER_S = 5.0
 
 _EVERY_S = 0.25
 _POLL_S, _PATIENCE_S = 0.25, 240.0  # a look reads all outputs and the group, which takes CPU from the drivers
+PATIENCE_S = 600.0
+"""Of a wait after a fault, on a machine that does other work as well."""
+
 _ABOUT = 1.5  # up to this factor counts as about the same
 _MANY, _LAST = 1_000, 30
 
@@ -124,6 +127,12 @@ class Fleet:
         turn, partition = divmod(number, self.partitions)
         key = None if turn % self.feeding.every_keyless == 0 else b"key-%d" % (turn % self.feeding.keys)
         return Record(str(number).encode(), key, partition)
+
+    def grow(self, total: int) -> None:
+        """Add partitions to the topic, until it has so many; records are sent to the new ones too."""
+        self.kafka.add_partitions(self.topic, total)
+        self.sent += [[] for _ in range(self.partitions, total)]
+        self.partitions = total
 
     def release_parked(self) -> tuple[Strike, ...]:
         """Release lanes that were parked because drivers were killed, as an operator would; returns them."""
@@ -231,6 +240,18 @@ class Fleet:
                 )
             time.sleep(_POLL_S)
         return time.monotonic() - began
+
+    def until_attended(
+        self, happened: Callable[[], bool], what: str, log: Callable[[str], None] = lambda _: None
+    ) -> float:
+        """The same, with more patience; it releases lanes that two kills have parked (rule: parked-until-released)."""
+
+        def attended() -> bool:
+            for strike in self.release_parked():
+                log(f"released, as an operator would: {strike}")
+            return happened()
+
+        return self.until(attended, what, PATIENCE_S)
 
     def outcome(self) -> output.Outcome:
         """The verdict on all records sent so far."""
