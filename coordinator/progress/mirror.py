@@ -12,17 +12,30 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from coordinator.errors import StateFormatError
 from coordinator.errors.quoting import quoted
-from coordinator.progress.growth import Growth
+from coordinator.progress.growth import PARTITIONS_MAX, Growth
 from coordinator.progress.leader_epochs import Extent, Extents
 from coordinator.progress.ownership import Facts
-from coordinator.values.ranges import HASH_MAX
+from coordinator.values.identifiers import LEADER_EPOCH_MAX, RESET_MAX
+from coordinator.values.ranges import HASH_MAX, NUMBER
 from coordinator.values.subscription import Topic, TopicPartition
 
 SCHEMA = "1"  # rule: schema-number
 _OF_ANY_SCHEMA = re.compile(r"coop-kafka v(\w+) .*")
-_GROWTH, _EPOCH = r"(?: growth=(\d+)-(\d+)@(~?\d+)-(\d+))?", r"(?: epoch=(\d+))?"
+_GROWTH = rf"(?: growth=({NUMBER})-({NUMBER})@(~?{NUMBER})-({NUMBER}))?"
+_EPOCH = rf"(?: epoch=({NUMBER}))?"
 _POLICY, _FOUNDING = r"(?: commit=(true|false) fetch=(true|false))?", r"(?: founding=([0-9a-f]+))?"
-_METADATA = re.compile(rf"coop-kafka v{SCHEMA} reset=(\d+) topic=(\S+){_GROWTH}{_EPOCH}{_POLICY}{_FOUNDING}")
+_METADATA = re.compile(rf"coop-kafka v{SCHEMA} reset=({NUMBER}) topic=(\S+){_GROWTH}{_EPOCH}{_POLICY}{_FOUNDING}")
+
+
+def _ours(metadata: str) -> re.Match[str] | None:
+    """A text that coop-kafka wrote, with numbers that Redis and checkpoints can hold too."""
+    found = _METADATA.fullmatch(metadata)
+    if not found:
+        return None
+    reset, old, new, epoch = (int(found[n] or 0) for n in (1, 3, 4, 7))
+    grew = found[3] is None or 0 < old < new <= PARTITIONS_MAX
+    return found if grew and reset <= RESET_MAX and epoch <= LEADER_EPOCH_MAX else None
+
 
 GroupOffsets = Mapping[TopicPartition, tuple[int, str]]
 MirroredPolicy = tuple[bool, bool] | None
@@ -58,7 +71,7 @@ def with_founding(plain: tuple[int, str], founding: str) -> tuple[int, str]:
 
 def foundings(offsets: GroupOffsets) -> dict[TopicPartition, str]:
     """The founding that each entry of coop-kafka names."""
-    found = {tp: _METADATA.fullmatch(metadata) for tp, (_, metadata) in offsets.items()}
+    found = {tp: _ours(metadata) for tp, (_, metadata) in offsets.items()}
     return {tp: m[10] for tp, m in found.items() if m and m[10]}
 
 
@@ -67,7 +80,7 @@ def policies(offsets: GroupOffsets) -> tuple[bool, frozenset[str]] | None:
 
     rule: policies-survive
     """
-    parsed = ((tp.topic, _METADATA.fullmatch(metadata)) for tp, (_, metadata) in offsets.items())
+    parsed = ((tp.topic, _ours(metadata)) for tp, (_, metadata) in offsets.items())
     found = [(topic, m[8], m[9]) for topic, m in parsed if m and m[8]]
     if not found:
         return None
@@ -122,7 +135,7 @@ def of_this_schema(offsets: GroupOffsets, group: str) -> GroupOffsets:
     """Kafka's group offsets; `StateFormatError` if coop-kafka wrote one in another form, which may prove more."""
     for tp, (_, metadata) in sorted(offsets.items()):
         found = _OF_ANY_SCHEMA.fullmatch(metadata)
-        if found and not _METADATA.fullmatch(metadata):
+        if found and not _ours(metadata):
             raise StateFormatError(
                 f"Kafka's group {group!r} holds an offset of {tp} in schema {found[1]!r} of the mirror, "
                 f"this coop-kafka reads schema {SCHEMA!r} as it writes it: {quoted(metadata)}",
@@ -133,18 +146,18 @@ def of_this_schema(offsets: GroupOffsets, group: str) -> GroupOffsets:
 
 def of_other_topics(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[str, str]:
     """The topics that have another id in entries of coop-kafka, with that id."""
-    parsed = ((tp.topic, _METADATA.fullmatch(metadata)) for tp, (_, metadata) in sorted(offsets.items()))
+    parsed = ((tp.topic, _ours(metadata)) for tp, (_, metadata) in sorted(offsets.items()))
     return {name: m[2] for name, m in parsed if m and name in topics and m[2] != topics[name].id}
 
 
 def is_mirror(offsets: GroupOffsets) -> bool:
     """Whether coop-kafka wrote any of Kafka's group offsets."""
-    return any(_METADATA.fullmatch(metadata) for _, metadata in offsets.values())
+    return any(_ours(metadata) for _, metadata in offsets.values())
 
 
 def plain(offsets: GroupOffsets) -> dict[TopicPartition, int]:
     """The offsets that another program has committed."""
-    return {tp: offset for tp, (offset, metadata) in offsets.items() if not _METADATA.fullmatch(metadata)}
+    return {tp: offset for tp, (offset, metadata) in offsets.items() if not _ours(metadata)}
 
 
 def latest_reset(offsets: GroupOffsets) -> int:
@@ -155,7 +168,7 @@ def latest_reset(offsets: GroupOffsets) -> int:
 def usable(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> GroupOffsets:
     """Kafka's group offsets without entries of coop-kafka for topics that were created again."""
     ours = mirrored(offsets, topics)
-    return {tp: (o, m) for tp, (o, m) in offsets.items() if tp in ours or not _METADATA.fullmatch(m)}
+    return {tp: (o, m) for tp, (o, m) in offsets.items() if tp in ours or not _ours(m)}
 
 
 def of_founding(offsets: GroupOffsets, founding: str) -> GroupOffsets:
@@ -170,13 +183,13 @@ def since_reset(offsets: GroupOffsets, reset: int) -> GroupOffsets:
 
 
 def _reset(metadata: str) -> int:
-    found = _METADATA.fullmatch(metadata)
+    found = _ours(metadata)
     return int(found[1]) if found else 0
 
 
 def names(offsets: GroupOffsets) -> frozenset[str]:
     """The topics of the entries that coop-kafka wrote."""
-    return frozenset(tp.topic for tp, (_, metadata) in offsets.items() if _METADATA.fullmatch(metadata))
+    return frozenset(tp.topic for tp, (_, metadata) in offsets.items() if _ours(metadata))
 
 
 def mirrored(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPartition, int]:
@@ -189,7 +202,7 @@ def _of_topics(
 ) -> Iterator[tuple[TopicPartition, int, re.Match[str]]]:
     """Partition, offset and parsed metadata of the same entries."""
     for tp, (offset, metadata) in offsets.items():
-        found = _METADATA.fullmatch(metadata)
+        found = _ours(metadata)
         if found and tp.topic in topics and found[2] == topics[tp.topic].id:
             yield tp, offset, found
 

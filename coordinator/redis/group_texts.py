@@ -41,6 +41,7 @@ _TIMES = (
     "longest_ms",
     "retention_ms",
     "grace_ms",
+    "heard_at",
 )
 NUMBERS = (*_NUMBERS, "joins", "generation", *_TIMES, "duplicate_commits")
 """Fields of `meta` that hold a number; only the first three are always there."""

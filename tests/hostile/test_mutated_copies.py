@@ -6,18 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.errors import CoopKafkaError, StateFormatError
-from coordinator.redis.calls import ScriptCalls
-from coordinator.redis.commits import CommitVerbs
-from coordinator.redis.snapshot import read_group
+from coordinator.errors import StateFormatError
 from coordinator.tools.operations import copies
 from coordinator.tools.operations.copies import GroupCopy
-from coordinator.tools.operations.gaps import gaps
-from coordinator.tools.operations.views import view
-from coordinator.values.ranges import WHOLE, OffsetRange
-from coordinator.values.subscription import Topic
-from rich_groups import live_richly
-from store_world import NO_MEMBER, SESSION, World
+from rich_groups import live_on_with, live_richly
+from store_world import World
 
 pytestmark = pytest.mark.long
 ALPHABET = "0189 -,.@=:afAFx;\x00"
@@ -42,36 +35,6 @@ def one_letter_wrong(copy: GroupCopy, chance: random.Random) -> GroupCopy:
     return replace(copy, keys={**copy.keys, name: fields})
 
 
-def live_on(world: World) -> None:
-    """The views, then a member's calls: recover, create new positions, join, acquire, commit."""
-    store, now = world.store, read_group(world.client, world.group)
-    topics = {name: Topic(name, known.id, tuple(range(known.partitions))) for name, known in now.topics.items()}
-    (
-        view(world.group, now),
-        gaps(now),
-        store.poison.strikes(),
-        store.positions.growths(),
-        store.policies.policy(),
-        store.positions.extents(list(topics)),
-    )
-    store.positions.recover(
-        NO_MEMBER, "bb", "a copy was loaded", store.positions.reset_epoch(), topics, dict.fromkeys(now.stable)
-    )
-    world.lapse(SESSION + 1)
-    me = world.join(incarnation=f"i-{world.now}")
-    store.positions.create("", topics, dict.fromkeys(now.stable, 0))
-    store.members.look(me)
-    for tp, owned in store.positions.acquire(me, dict.fromkeys(now.stable, (WHOLE,))).value.ownership.items():
-        commits = CommitVerbs(
-            ScriptCalls(
-                world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1, now=lambda: world.now
-            )
-        )
-        commits.commit_ranges(commits.standing(me), tp, owned, (OffsetRange(90, 91),), 9)
-    store.poison.strike(me.member)
-    store.members.leave(me, dict.fromkeys(now.stable, ()))
-
-
 def test_a_member_can_live_on_with_every_copy_that_is_taken(world: World) -> None:
     """One letter is changed at a time. A copy that is not refused works: reads, recovery and commits succeed."""
     live_richly(world)
@@ -83,11 +46,3 @@ def test_a_member_can_live_on_with_every_copy_that_is_taken(world: World) -> Non
             taken += 1
             live_on_with(world, copy)
     assert 25 < taken < 225, "both are common"
-
-
-def live_on_with(world: World, copy: GroupCopy) -> None:
-    copies.restore(world.client, copy)
-    try:
-        live_on(world)
-    except CoopKafkaError as error:
-        raise AssertionError(f"a copy was taken that nobody can use: {error}") from error

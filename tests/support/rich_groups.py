@@ -1,16 +1,22 @@
-"""A group that has something of everything that a copy holds, and no member any more."""
+"""A group that has something of everything that a copy holds and no member any more; a life with any copy."""
 
+from coordinator.errors import CoopKafkaError
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.ownership import completed
 from coordinator.progress.stream_offset import Lane
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs
 from coordinator.redis.replies import Caller
+from coordinator.redis.snapshot import read_group
 from coordinator.redis.store import store_of
+from coordinator.tools.operations import copies
+from coordinator.tools.operations.copies import GroupCopy
+from coordinator.tools.operations.gaps import gaps
+from coordinator.tools.operations.views import view
 from coordinator.values.key_hash import cuts
-from coordinator.values.ranges import OffsetRange
+from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
-from store_world import LONGEST, OTHER, SESSION, TP, World, offset
+from store_world import LONGEST, NO_MEMBER, OTHER, SESSION, TP, World, offset
 
 LOWER, UPPER = cuts(2)
 RETURNS = TopicPartition("returns", 0)
@@ -74,3 +80,42 @@ def _be_lost_over(world: World, work: str) -> None:
     world.store.poison.working(me, work)
     world.now += LONGEST + SESSION
     world.store.poison.strike(me.member)
+
+
+def live_on(world: World) -> None:
+    """The views, then a member's calls: recover, create new positions, join, acquire, commit."""
+    store, now = world.store, read_group(world.client, world.group)
+    topics = {name: Topic(name, known.id, tuple(range(known.partitions))) for name, known in now.topics.items()}
+    (
+        view(world.group, now),
+        gaps(now),
+        store.poison.strikes(),
+        store.positions.growths(),
+        store.policies.policy(),
+        store.positions.extents(list(topics)),
+    )
+    store.positions.recover(
+        NO_MEMBER, "bb", "a copy was loaded", store.positions.reset_epoch(), topics, dict.fromkeys(now.stable)
+    )
+    world.lapse(SESSION + 1)
+    me = world.join(incarnation=f"i-{world.now}")
+    store.positions.create("", topics, dict.fromkeys(now.stable, 0))
+    store.members.look(me)
+    for tp, owned in store.positions.acquire(me, dict.fromkeys(now.stable, (WHOLE,))).value.ownership.items():
+        commits = CommitVerbs(
+            ScriptCalls(
+                world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1, now=lambda: world.now
+            )
+        )
+        commits.commit_ranges(commits.standing(me), tp, owned, (OffsetRange(90, 91),), 9)
+    store.poison.strike(me.member)
+    store.members.leave(me, dict.fromkeys(now.stable, ()))
+
+
+def live_on_with(world: World, copy: GroupCopy) -> None:
+    """Restore a copy, and go on with it; `AssertionError` if nobody can."""
+    copies.restore(world.client, copy)
+    try:
+        live_on(world)
+    except CoopKafkaError as error:
+        raise AssertionError(f"a copy was taken that nobody can use: {error}") from error

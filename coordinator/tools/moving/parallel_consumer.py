@@ -12,16 +12,21 @@ import binascii
 import struct
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
+import numpy as np
 import zstandard
 
 from coordinator.errors import StateFormatError
-from coordinator.tools.moving.progress import DoneOffsets, completed
+from coordinator.tools.moving.progress import DoneOffsets
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 
-_MOST_BYTES = 64 * 1024 * 1024
-_Decoder = Callable[[bytes, int], Iterator[int]]
+_MOST_BYTES = 4 * 1024 * 1024
+"""Of a text once it is decompressed: as bits, 32 million offsets."""
+
+_LONGEST_RUN = 2**29
+_Decoder = Callable[[bytes, int], Iterator[OffsetRange]]
 
 
 def done(tp: TopicPartition, offset: int, metadata: str) -> DoneOffsets:
@@ -31,45 +36,39 @@ def done(tp: TopicPartition, offset: int, metadata: str) -> DoneOffsets:
         if not text:
             return DoneOffsets(tp, offset)
         decode, width, compressed = _ENCODINGS[text[0]]
-        data = zstandard.ZstdDecompressor().decompressobj().decompress(text[1:]) if compressed else text[1:]
-        above = completed(decode(data, width))
+        above = [*decode(_decompressed(text[1:]) if compressed else text[1:], width)]
     except (binascii.Error, KeyError, ValueError, struct.error, zstandard.ZstdError) as error:
         raise StateFormatError(
             f"the commit of {tp} at {offset} holds metadata that is not of parallel-consumer 0.5",
             "pass --from kafka-group: it takes the offsets alone, and later records are read again",
         ) from error
-    return _from(tp, offset, above)
+    return DoneOffsets.of(tp, offset, (OffsetRange(offset + r.start, offset + r.until) for r in above))
 
 
-def _from(tp: TopicPartition, offset: int, above: tuple[OffsetRange, ...]) -> DoneOffsets:
-    """Absolute offsets. What is done at the committed offset itself raises the position."""
-    ranges = [OffsetRange(offset + r.start, offset + r.until) for r in above]
-    if ranges and ranges[0].start == offset:
-        return DoneOffsets(tp, ranges[0].until, tuple(ranges[1:]))
-    return DoneOffsets(tp, offset, tuple(ranges))
+def _decompressed(data: bytes) -> bytes:
+    text: bytes = zstandard.ZstdDecompressor().stream_reader(data).read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        raise ValueError("a text that no parallel-consumer writes")
+    return text
 
 
-def _of_bitmap(data: bytes, width: int) -> Iterator[int]:
+def _of_bitmap(data: bytes, width: int) -> Iterator[OffsetRange]:
     count, bits = int.from_bytes(data[:width], "big"), data[width:]
     if len(data) < width or 8 * len(bits) < count:
         raise ValueError("the bitmap is cut")
-    return (i for i in range(count) if bits[i // 8] >> i % 8 & 1)
+    flags = np.unpackbits(np.frombuffer(bits, np.uint8), count=count, bitorder="little")
+    edges = np.flatnonzero(np.diff(flags, prepend=0, append=0)).tolist()
+    return (OffsetRange(start, until) for start, until in zip(edges[::2], edges[1::2], strict=True))
 
 
-def _of_runs(data: bytes, width: int) -> Iterator[int]:
+def _of_runs(data: bytes, width: int) -> Iterator[OffsetRange]:
     if len(data) % width:
         raise ValueError("the runs are cut")
-    return _offsets_of(struct.unpack(f">{len(data) // width}{'h' if width == 2 else 'i'}", data))
-
-
-def _offsets_of(lengths: tuple[int, ...]) -> Iterator[int]:
-    at = 0
-    for i, length in enumerate(lengths):
-        if length < 0 or at + length > 8 * _MOST_BYTES:
-            raise ValueError("a run has no such length")
-        if i % 2:
-            yield from range(at, at + length)
-        at += length
+    lengths = np.frombuffer(data, f">i{width}").astype(np.int64)
+    if (lengths < 0).any() or lengths.sum() > _LONGEST_RUN:
+        raise ValueError("a run has no such length")
+    places = [0, *lengths.cumsum().tolist()]
+    return (OffsetRange(at, until) for i, (at, until) in enumerate(pairwise(places)) if i % 2 and at < until)
 
 
 _ENCODINGS: dict[int, tuple[_Decoder, int, bool]] = {

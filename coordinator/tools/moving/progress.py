@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
-from coordinator.values.ranges import OffsetRange
+from coordinator.values.ranges import OffsetRange, union
 from coordinator.values.subscription import TopicPartition
 
 
@@ -15,13 +16,10 @@ class DoneOffsets:
     position: int
     above: tuple[OffsetRange, ...] = ()
 
-
-def completed(offsets: Iterable[int]) -> tuple[OffsetRange, ...]:
-    """Ascending offsets as ranges."""
-    ranges: list[OffsetRange] = []
-    for offset in offsets:
-        if ranges and ranges[-1].until == offset:
-            ranges[-1] = OffsetRange(ranges[-1].start, offset + 1)
-        else:
-            ranges.append(OffsetRange(offset, offset + 1))
-    return tuple(ranges)
+    @classmethod
+    def of(cls, tp: TopicPartition, position: int, done: Iterable[OffsetRange]) -> Self:
+        """The same for ranges at or above the position: what is done at it raises it. They may touch and overlap."""
+        above = union(done)
+        if above and above[0].start == position:
+            return cls(tp, above[0].until, above[1:])
+        return cls(tp, position, above)

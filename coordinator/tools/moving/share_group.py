@@ -14,13 +14,17 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from coordinator.errors import StateFormatError
-from coordinator.tools.moving.progress import DoneOffsets, completed
+from coordinator.tools.moving.progress import DoneOffsets
+from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 
 TOPIC = "__share_group_state"
 _SNAPSHOT, _UPDATE = 0, 1
 _DONE = {2, 4}  # acknowledged, archived: rejected, or delivered too often
 _BATCH = struct.Struct(">qqbh")
+_MOST_OFFSETS = (
+    1_000_000  # in the batches of a record; a broker keeps a few thousand (group.share.partition.max.record.locks)
+)
 
 
 @dataclass(slots=True)
@@ -85,11 +89,13 @@ def _apply(states: dict[TopicPartition, _State], tp: TopicPartition, value: byte
 def _batches(data: bytes) -> Iterator[tuple[int, int, int]]:
     """First offset, last offset and delivery state of each batch: a compact array."""
     count, at = _unsigned(data, 0)
+    offsets = 0
     for _ in range(count - 1):
         first, last, delivery, _count = _BATCH.unpack_from(data, at)
         tags, at = _unsigned(data, at + _BATCH.size)
-        if tags or last - first > 1_000_000:
-            raise ValueError("a batch that no broker writes")
+        offsets += last - first + 1
+        if tags or last < first or offsets > _MOST_OFFSETS:
+            raise ValueError("batches that no broker writes")
         yield first, last, delivery
 
 
@@ -106,4 +112,4 @@ def _unsigned(data: bytes, at: int) -> tuple[int, int]:
 
 def _done(tp: TopicPartition, state: _State) -> DoneOffsets:
     finished = (offset for offset, delivery in state.delivery.items() if delivery in _DONE and offset >= state.start)
-    return DoneOffsets(tp, state.start, completed(sorted(finished)))
+    return DoneOffsets.of(tp, state.start, (OffsetRange(offset, offset + 1) for offset in finished))

@@ -90,6 +90,22 @@ def test_a_text_that_only_begins_like_ours_is_refused_by_name() -> None:
         of_this_schema({TP: LIKE_OURS}, "g")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"reset={'9' * 18} topic=id-1", id="a reset epoch that no checkpoint holds"),
+        pytest.param("reset=0 topic=id-1 growth=2-4000000000@1-2", id="a growth to more partitions than a topic has"),
+        pytest.param("reset=0 topic=id-1 growth=4-2@1-2", id="a growth to fewer partitions"),
+        pytest.param(f"reset=0 topic=id-1 growth=2-4@{'9' * 40}-2", id="a time that Redis cannot hold"),
+        pytest.param(f"reset=0 topic=id-1 epoch={2**31}", id="a leader epoch beyond Kafka's"),
+        pytest.param("reset=\u0663 topic=id-1", id="a digit of another script"),
+    ],
+)
+def test_an_entry_with_a_number_that_no_other_form_can_hold_is_refused(text: str) -> None:
+    with pytest.raises(StateFormatError, match=r"in schema '1' of the mirror"):
+        of_this_schema({TP: (5, f"coop-kafka v1 {text}")}, "g")
+
+
 def test_entries_of_this_schema_and_of_plain_consumers_are_accepted() -> None:
     offsets = {TP: OURS, OTHER: PLAIN, STRANGE: (3, "coop-kafka is what I use")}
     assert of_this_schema(offsets, "g") == offsets

@@ -13,6 +13,7 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.stream_offset import VERSION, StreamOffset
 from coordinator.redis.group_state import SCHEMA
+from coordinator.redis.group_texts import NUMBERS
 from coordinator.tools.operations.copies import GroupCopy, backup, restore
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE
@@ -61,6 +62,13 @@ def test_lua_and_python_know_one_schema_each_in_one_place() -> None:
     assert re.findall(r"local SCHEMA = '(\w+)'", "".join(LUA.values())) == [SCHEMA]
     for name, text in LUA.items():
         assert not re.search(r"schema'?\)? *(?:,|~=|==) *'", text), f"{name} has a number of its own"
+
+
+def test_a_copy_is_refused_for_each_number_that_scripts_check() -> None:
+    (numbers,) = re.findall(r"local NUMBERS = \{(.*?)\}", LUA["damage.lua"], re.DOTALL)
+    checked = re.findall(r"'(\w+)'", numbers)
+    assert {*checked} <= {*NUMBERS}
+    assert len(checked) > 10
 
 
 @pytest.mark.parametrize("schema", ["0", "2"])

@@ -17,6 +17,7 @@ from hypothesis import strategies as some
 from coordinator.errors import StateFormatError
 from coordinator.tools.moving.parallel_consumer import done
 from coordinator.tools.moving.progress import DoneOffsets
+from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 
 TP = TopicPartition("orders", 0)
@@ -75,6 +76,12 @@ def test_each_encoding_shows_exactly_the_done_offsets(
     assert not found.above or found.above[0].start > found.position
 
 
+def test_a_long_run_is_read_at_once() -> None:
+    text = b64encode(b"e" + struct.pack(">4i", 1, 250_000_000, 3, 250_000_000)).decode()
+    ends = OffsetRange(8, 250_000_008), OffsetRange(250_000_011, 500_000_011)
+    assert done(TP, 7, text) == DoneOffsets(TP, 7, ends)
+
+
 def test_without_metadata_nothing_later_is_done() -> None:
     assert done(TP, 7, "") == DoneOffsets(TP, 7)
 
@@ -90,6 +97,9 @@ def test_without_metadata_nothing_later_is_done() -> None:
         pytest.param(b64encode(b"e\xff\xff\xff\xff").decode(), id="a negative run"),
         pytest.param(b64encode(b"e" + 2 * b"\x7f\xff\xff\xff").decode(), id="an endless run"),
         pytest.param(b64encode(b"aabc").decode(), id="a broken compression"),
+        pytest.param(
+            b64encode(b"s" + zstandard.compress(b"\x0f\xff\xff\xff" + bytes(2**25))).decode(), id="33 MB of zeros"
+        ),
     ],
 )
 def test_metadata_of_another_program_is_refused(text: str) -> None:
