@@ -200,15 +200,24 @@ def scene_of(fault: Fault, kafka: str, folder: Path) -> Iterator[Scene]:
             yield Scene(fleet, redis, brokers)
 
 
-def bring_about(fault: Fault, kafka: str, folder: Path) -> str | None:
-    """The lines that show the fault; None if it does not show in time."""
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What shows a fault."""
+
+    lines: str
+    seconds: float  # of the command, from its start
+
+
+def bring_about(fault: Fault, kafka: str, folder: Path) -> Named | None:
+    """What shows the fault; None if it does not show in time."""
     with scene_of(fault, kafka, folder) as scene:
         fault.happens(scene)
         deadline = time.monotonic() + _PATIENCE_S
         while time.monotonic() < deadline:
+            began = time.monotonic()
             lines = scene.shown(fault.command).splitlines()
             if found := [line for line in lines if re.search(fault.line, line)]:
-                return "\n".join(found[:3])
+                return Named("\n".join(found[:3]), time.monotonic() - began)
             time.sleep(_POLL_S)
         print(scene.shown(fault.command), file=sys.stderr)
     return None
@@ -231,7 +240,7 @@ def main() -> int:
     unknown = [*{*names} - {f.name for f in FAULTS}] if not given.report else names if not reported else []
     if unknown:
         parser.error(f"there is no fault {unknown[0]!r}")
-    missed = 0
+    missed, slowest = 0, 0.0
     with (
         processes.ending_politely(),
         tempfile.TemporaryDirectory(prefix="coop-kafka-faults-") as folder,
@@ -245,7 +254,10 @@ def main() -> int:
         for number, fault in enumerate(wanted):
             found = bring_about(fault, kafka.address, Path(folder, str(number)))
             missed += found is None
-            print(f"{fault.name}\n    {fault.command}\n    {found or 'It does not show.'}", flush=True)
+            slowest = max(slowest, found.seconds if found else 0.0)
+            shown = f"in {found.seconds:.1f} s: {found.lines}" if found else "It does not show."
+            print(f"{fault.name}\n    {fault.command}\n    {shown}", flush=True)
+    print(f"{len(wanted) - missed} of {len(wanted)} show, each by one command, in {slowest:.1f} s or less")
     return min(missed, 1)
 
 

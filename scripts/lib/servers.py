@@ -13,6 +13,7 @@ from pathlib import Path
 import processes
 from broker_jars import BROKER, ROOT
 from spark_coop_source.servers import programs
+from spark_coop_source.servers.java import JarSet
 
 HOST, free_ports, tried = programs.HOST, programs.free_ports, programs.tried
 _CONF = ROOT / "conf"
@@ -72,9 +73,12 @@ def start_broker(
     outlives_parent: bool = False,
     more: Sequence[str] = (),
     host: str = HOST,
+    port: int | None = None,
+    jars: JarSet = BROKER,
 ) -> Server:
     """A broker of our own at `host`, which keeps its data in `folder`, with `more` lines of properties."""
-    port, secure_port, controller_port = free_ports(3)
+    free_port, secure_port, controller_port = free_ports(3)
+    port = port or free_port
     properties = folder / "broker.properties"
     values: dict[str, object] = {
         "host": host,
@@ -86,9 +90,9 @@ def start_broker(
         values |= {"secure_port": secure_port, "certificate": secure.certificate}
         more = [(_CONF / "broker-secure.properties").read_text(), *more]
     properties.write_text(programs.broker_properties(values, more))
-    _format(folder, properties, secure)
+    _format(folder, properties, secure, jars)
     log = folder / "broker.log"
-    process = processes.start([*_java(log), "kafka.Kafka", properties], log, outlives_parent=outlives_parent)
+    process = processes.start([*_java(log, jars), "kafka.Kafka", properties], log, outlives_parent=outlives_parent)
     address = f"{host}:{port}"
     _await(lambda: programs.live_brokers(address) > 0, process, log)
     return Server(address, f"{host}:{secure_port}" if secure else None, process)
@@ -162,14 +166,14 @@ def start_brokers(folder: Path, count: int = 3, more: Sequence[str] = ()) -> Bro
     return brokers
 
 
-def _java(log: Path) -> list[str]:
+def _java(log: Path, jars: JarSet = BROKER) -> list[str]:
     settings = [f"-Dcoop.log={log}", f"-Dlog4j2.configurationFile={_CONF / 'log4j2.properties'}"]
-    return programs.in_java(BROKER, "-Xmx768m", *settings)
+    return programs.in_java(jars, "-Xmx768m", *settings)
 
 
-def _format(folder: Path, properties: Path, secure: Secure | None) -> None:
+def _format(folder: Path, properties: Path, secure: Secure | None, jars: JarSet = BROKER) -> None:
     """Write an empty log with a cluster id, and the SCRAM user, who must exist before the first start."""
-    command = programs.formats(_java(folder / "format.log"), properties)
+    command = programs.formats(_java(folder / "format.log", jars), properties)
     if secure:
         command += ["--add-scram", f"SCRAM-SHA-512=[name={secure.user},password={secure.password}]"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

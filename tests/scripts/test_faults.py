@@ -30,4 +30,7 @@ def test_each_section_is_of_a_fault_or_of_an_alert() -> None:
 @pytest.mark.server
 def test_a_dead_driver_shows(kafka: Kafka, tmp_path: Path) -> None:
     (dead,) = (fault for fault in FAULTS if fault.name == "dead driver")
-    assert " ended " in (bring_about(dead, kafka.bootstrap, tmp_path / "scene") or "")
+    named = bring_about(dead, kafka.bootstrap, tmp_path / "scene")
+    assert named
+    assert " ended " in named.lines
+    assert named.seconds > 0

@@ -80,9 +80,9 @@ def _batch_seeds() -> Iterator[bytes]:
 
 
 def _wire(data: bytes) -> bytes:
-    """The batch of an input, of format v2 from offset 0 or later, as brokers send them: length and crc fit."""
+    """The batch of an input, of format v2 with offsets that can be read, as brokers send them: length and crc fit."""
     flags, head, payload = data[0], bytearray(data[1 : 1 + HEAD.size].ljust(HEAD.size, b"\0")), data[1 + HEAD.size :]
-    head[0], head[MAGIC_AT] = head[0] & 0x7F, 2
+    head[0], head[MAGIC_AT] = 0, 2
     if flags & _COMPRESS:
         codec = _CODECS[flags % len(_CODECS)]
         head[ATTRIBUTES_AT + 1] = head[ATTRIBUTES_AT + 1] & ~7 | CODECS[codec]
