@@ -25,6 +25,7 @@ import capped_versions
 import processes
 import servers
 from broker_jars import BROKER, CACHE, ROOT
+from coordinator.errors import EnvironmentMismatchError
 from spark_coop_source.servers import programs
 from spark_coop_source.servers.java import JarSet
 
@@ -39,7 +40,7 @@ NEXT_CLIENT = "kafka-python>=3.1"
 """The first version that setup.cfg does not allow."""
 
 ROW = "| {:26} | {:>6} | {:>6} | {:>7} | {:>7} | {}"
-_BEFORE_4 = ("group.coordinator.rebalance.protocols=classic",)  # the one that all versions know
+_BEFORE_4_1 = ("group.coordinator.rebalance.protocols=classic",)  # the one that all versions know
 _EXTRAS = "spark,cli,exporter,metrics,ui,testing,demo,test"
 _NOT_INHERITED = ("SPARK_HOME", "SPARK_SUBMIT_OPTS", "PYTHONPATH", "VIRTUAL_ENV", "COOP_KAFKA", "COOP_REDIS")
 _SUMMARY = re.compile(r"(\d+) (passed|failed|error|skipped)")
@@ -122,7 +123,7 @@ def _jars(version: str) -> JarSet:
 
 
 def _on_kafka(version: str, folder: Path, stack: ExitStack) -> Outcome:
-    more = _BEFORE_4 if version < "4" else ()
+    more = _BEFORE_4_1 if version < "4.1" else ()
     broker = servers.tried(lambda: servers.start_broker(folder, more=more, jars=_jars(version)))
     stack.callback(broker.stop)
     return _tests(sys.executable, {"COOP_KAFKA": broker.address})
@@ -243,6 +244,8 @@ def run(names: Iterable[str]) -> Iterator[tuple[str, Outcome, float]]:
                 outcome = known[name](Path(folder), stack)
             except MissingPartError as missing:
                 outcome = Outcome(0, (), 0, str(missing))
+            except (RuntimeError, EnvironmentMismatchError) as error:  # a server did not start
+                outcome = Outcome(0, (), 0, words=" ".join(str(error).split())[-400:])
         yield name, outcome, (time.monotonic() - began) / 60
 
 
