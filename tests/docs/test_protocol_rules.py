@@ -118,19 +118,26 @@ def test_every_cited_rule_is_on_the_page() -> None:
     assert [f"{where}: {name}" for where, name in cited if name not in RULES] == []
 
 
-def test_the_tests_of_the_rules_have_their_names_and_their_words() -> None:
-    """A test's name begins with its rule. The first test of a rule in a file begins with the rule's first sentence."""
-    words = plain(TEXT)
-    for path in sorted((ROOT / "tests" / "rules").glob("test_*.py")):
-        tests = (
-            n for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef) and n.name[:5] == "test_"
-        )
-        by_rule = {name: list(of) for name, of in groupby(tests, lambda n: n.name[5:].split("__")[0].replace("_", "-"))}
-        assert by_rule.keys() <= {*RULES}, path.name
-        for rule, (first, *_) in by_rule.items():
-            sentence = plain(ast.get_docstring(first) or "").partition(f"Rule: {rule}. ")[2].split(". ")[0]
-            assert sentence, f"{path.name}: {first.name}"
-            assert f"rule: {rule}. {sentence.rstrip('.')}" in words, f"{path.name}: {first.name}"
+def chapters() -> dict[str, list[str]]:
+    """The rules below each heading of the page, by the heading's anchor."""
+    parts = re.split(r"^#+ (.+)$", TEXT, flags=re.MULTILINE)[1:]
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return {heading.lower().replace(" ", "-"): [r for r in RULES if f'<a id="{r}">' in text] for heading, text in pairs}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests" / "rules").glob("test_*.py")), ids=lambda path: path.name)
+def test_a_file_of_tests_is_a_chapter_of_the_page_in_its_order_and_its_words(path: Path) -> None:
+    """A test's name begins with its rule. The first test of a rule begins with the rule's first sentence."""
+    words, file = plain(TEXT), ast.parse(path.read_text())
+    tests = (n for n in file.body if isinstance(n, ast.FunctionDef) and n.name[:5] == "test_")
+    by_rule = [(name, next(of)) for name, of in groupby(tests, lambda n: n.name[5:].split("__")[0].replace("_", "-"))]
+    (chapter,) = re.findall(rf"\({PAGE}#([\w-]+)\)", ast.get_docstring(file) or "")
+    rules = [rule for rule, _ in by_rule]
+    assert rules == [rule for rule in chapters()[chapter] if rule in rules]
+    for rule, first in by_rule:
+        sentence = plain(ast.get_docstring(first) or "").partition(f"Rule: {rule}. ")[2].split(". ")[0]
+        assert sentence, first.name
+        assert f"rule: {rule}. {sentence.rstrip('.')}" in words, first.name
 
 
 def plain(text: str) -> str:

@@ -7,8 +7,7 @@ from typing import cast
 import pytest
 
 from coordinator.assignment.policies import NO_POLICY, Policy
-from coordinator.errors import StateFormatError
-from coordinator.progress.ownership import Fact, Facts, Owned, completed
+from coordinator.progress.ownership import Fact, Facts, Owned
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
@@ -20,22 +19,7 @@ from coordinator.values.verdicts import Replaced
 from store_world import FIELDS, LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
-
-
-def longer(world: World) -> Store:
-    """The store of a member with a session of three times the length."""
-    times = {"session_ms": 3 * SESSION, "longest_ms": LONGEST, "retention_ms": 60_000}
-    return store_of(ScriptCalls(world.client, world.group, **times, now=lambda: world.now))
-
-
-def recovers_for(world: World) -> int:
-    """The time until the end of a recovery, by the clock of the test."""
-    return int(cast(str, world.redis.hget(GroupKeys(world.group).meta, "recovering_until")) or 0) - world.now
-
-
 ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
-
-
 UNKNOWN = Policy(accept_individual_commit=False, unknown=True)
 
 
@@ -53,7 +37,7 @@ def test_loss_of_state__positions_that_were_deleted_under_an_owner(world: World)
     end = offset(lane("aa.1", 5, 10))
     world.redis.delete(GroupKeys(world.group).segments(TP))
     for verb in (
-        lambda: world.store.positions.commit(me, end, completed(end)),
+        lambda: world.commit(me, end),
         lambda: world.store.positions.acquire(me, WANTED),
         lambda: world.store.members.finish(me, {TP: 100}),
     ):
@@ -63,6 +47,23 @@ def test_loss_of_state__positions_that_were_deleted_under_an_owner(world: World)
     assert world.store.positions.stable(["orders"])[TP] == 7
 
 
+@pytest.mark.parametrize("verb", ["join", "heartbeat", "create", "recover"])
+def test_one_founding__a_member_of_another_one_is_refused(world: World, verb: str) -> None:
+    """Rule: one-founding. The first nonce of a group is its founding."""
+    world.found(p0=5)
+    me = replace(world.join(), founding="bb")
+    positions, members = world.store.positions, world.store.members
+    calls: dict[str, Callable[[], object]] = {
+        "join": lambda: members.join(me, "", Joining(FIELDS)),
+        "heartbeat": lambda: members.heartbeat(me),
+        "create": lambda: positions.create("", TOPICS, {TP: 9}, founding="bb"),
+        "recover": lambda: positions.recover(me, "cc", "restarted", 0, TOPICS, {TP: 9}),
+    }
+    with pytest.raises(Replaced):
+        calls[verb]()
+    assert positions.status().founding == "aa"
+
+
 def test_recover_by_proof__positions_that_redis_still_has_are_kept(world: World) -> None:
     """Rule: recover-by-proof. A recovery keeps the positions that Redis still has, and raises them to proven ones."""
     world.found(p0=5)
@@ -70,6 +71,64 @@ def test_recover_by_proof__positions_that_redis_still_has_are_kept(world: World)
     world.store.positions.recover(NO_MEMBER, "bb", "meta is gone", 0, TOPICS, {TP: None})
     assert world.store.positions.stable(["orders"]) == {TP: 5}
     assert not world.kept_for_ever()
+
+
+def test_recover_by_proof__individual_commits_that_redis_still_has_are_kept(world: World) -> None:
+    """A recovery keeps the positions that Redis still has, and raises them to proven ones."""
+    world.owner({str(WHOLE): "45-47 50-50"}, p0=43)
+    world.restart()
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: 45})
+    assert (world.positions(), world.ics()) == ({str(WHOLE): "48"}, {str(WHOLE): "50-50"})
+
+
+@pytest.mark.parametrize(
+    ("kept", "proven", "found"),
+    [
+        pytest.param({}, None, UNKNOWN, id="nothing is left, and nothing proves them"),
+        pytest.param({}, NO_POLICY, NO_POLICY, id="the mirror proves the defaults"),
+        pytest.param({}, Policy(False, frozenset({"orders"})), Policy(False, frozenset({"orders"})), id="the mirror's"),
+        pytest.param({ICS: "false"}, None, Policy(False), id="those that Redis kept"),
+        pytest.param({ICS: "true"}, Policy(False), Policy(False), id="the mirror's are stricter"),
+        pytest.param(
+            {ORDERS: "false"}, NO_POLICY, Policy(True, frozenset({"orders"})), id="those in Redis are stricter"
+        ),
+    ],
+)
+def test_policies_survive__the_strictest_evidence_holds(
+    world: World, kept: dict[str, str], proven: Policy | None, found: Policy
+) -> None:
+    """Rule: policies-survive. The mirror names the group's policies beside each offset."""
+    world.found(p0=5)
+    if kept:
+        world.policies.set_policy(kept)
+    world.redis.delete(GroupKeys(world.group).meta)
+    world.store.positions.recover(NO_MEMBER, "bb", "meta is gone", 0, TOPICS, {TP: None}, (), proven)
+    assert world.store.policies.policy() == found
+    assert not world.kept_for_ever()
+
+
+def test_policies_survive__a_restart_keeps_those_of_redis(world: World) -> None:
+    world.found(p0=5)
+    world.restart()
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
+    assert world.store.policies.policy() == NO_POLICY, "no policy was set"
+
+
+def test_policies_survive__unknown_ones_end_with_an_operator_or_a_later_proof(
+    world: World,
+) -> None:
+    world.found(p0=5)
+    for nonce in ("bb", "cc"):
+        world.redis.delete(*OperatorVerbs.of_group(world.client, world.group).names())
+        world.store.positions.recover(NO_MEMBER, nonce, "all is gone", 0, TOPICS, {TP: 5})
+        assert not world.store.policies.policy().may_share("orders")
+        assert world.store.policies.policy().in_order("orders")
+        if nonce == "bb":
+            world.policies.set_policy({ICS: "true"})
+        else:
+            world.redis.delete(GroupKeys(world.group).meta)
+            world.store.positions.recover(NO_MEMBER, "dd", "meta is gone", 0, TOPICS, {TP: 5}, (), NO_POLICY)
+        assert world.store.policies.policy() == NO_POLICY
 
 
 def test_recovering_session__epochs_are_void_and_only_assertions_are_taken(world: World) -> None:
@@ -85,15 +144,26 @@ def test_recovering_session__epochs_are_void_and_only_assertions_are_taken(world
     end = offset(lane("aa.1", 5, 10))
     world.restart()
     with pytest.raises(verdicts.Lost):
-        world.store.positions.commit(me, end, completed(end))
+        world.commit(me, end)
     world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: 3})
     with pytest.raises(verdicts.Rejoin):
         world.store.members.heartbeat(me)
     me = world.join(before="aa")
     with pytest.raises(verdicts.Recovering):
-        world.store.positions.commit(me, end, completed(end))
+        world.commit(me, end)
     world.store.positions.claim(end, {TP: (Fact(WHOLE, 8),)})
     assert world.store.positions.stable(["orders"]) == {TP: 8, OTHER: 3}
+
+
+def longer(world: World) -> Store:
+    """The store of a member with a session of three times the length."""
+    times = {"session_ms": 3 * SESSION, "longest_ms": LONGEST, "retention_ms": 60_000}
+    return store_of(ScriptCalls(world.client, world.group, **times, now=lambda: world.now))
+
+
+def recovers_for(world: World) -> int:
+    """The time until the end of a recovery, by the clock of the test."""
+    return int(cast(str, world.redis.hget(GroupKeys(world.group).meta, "recovering_until")) or 0) - world.now
 
 
 def test_recovering_session__it_lasts_for_the_longest_session_that_redis_still_knows(world: World) -> None:
@@ -160,56 +230,6 @@ def test_recovering_session__it_ends_once_every_known_member_has_joined_again(wo
 
 
 @pytest.mark.parametrize(
-    ("kept", "proven", "found"),
-    [
-        pytest.param({}, None, UNKNOWN, id="nothing is left, and nothing proves them"),
-        pytest.param({}, NO_POLICY, NO_POLICY, id="the mirror proves the defaults"),
-        pytest.param({}, Policy(False, frozenset({"orders"})), Policy(False, frozenset({"orders"})), id="the mirror's"),
-        pytest.param({ICS: "false"}, None, Policy(False), id="those that Redis kept"),
-        pytest.param({ICS: "true"}, Policy(False), Policy(False), id="the mirror's are stricter"),
-        pytest.param(
-            {ORDERS: "false"}, NO_POLICY, Policy(True, frozenset({"orders"})), id="those in Redis are stricter"
-        ),
-    ],
-)
-def test_policies_survive__the_strictest_evidence_holds(
-    world: World, kept: dict[str, str], proven: Policy | None, found: Policy
-) -> None:
-    """Rule: policies-survive. The mirror names the group's policies beside each offset."""
-    world.found(p0=5)
-    if kept:
-        world.policies.set_policy(kept)
-    world.redis.delete(GroupKeys(world.group).meta)
-    world.store.positions.recover(NO_MEMBER, "bb", "meta is gone", 0, TOPICS, {TP: None}, (), proven)
-    assert world.store.policies.policy() == found
-    assert not world.kept_for_ever()
-
-
-def test_policies_survive__a_restart_keeps_those_of_redis(world: World) -> None:
-    world.found(p0=5)
-    world.restart()
-    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
-    assert world.store.policies.policy() == NO_POLICY, "no policy was set"
-
-
-def test_policies_survive__unknown_ones_end_with_an_operator_or_a_later_proof(
-    world: World,
-) -> None:
-    world.found(p0=5)
-    for nonce in ("bb", "cc"):
-        world.redis.delete(*OperatorVerbs.of_group(world.client, world.group).names())
-        world.store.positions.recover(NO_MEMBER, nonce, "all is gone", 0, TOPICS, {TP: 5})
-        assert not world.store.policies.policy().may_share("orders")
-        assert world.store.policies.policy().in_order("orders")
-        if nonce == "bb":
-            world.policies.set_policy({ICS: "true"})
-        else:
-            world.redis.delete(GroupKeys(world.group).meta)
-            world.store.positions.recover(NO_MEMBER, "dd", "meta is gone", 0, TOPICS, {TP: 5}, (), NO_POLICY)
-        assert world.store.policies.policy() == NO_POLICY
-
-
-@pytest.mark.parametrize(
     ("text", "epoch", "position"),
     [
         pytest.param("4@90 reset=0 topic=id-1", 3, 5, id="an older one: ignored"),
@@ -231,29 +251,3 @@ def test_leader_epoch_facts__an_assertion_of_an_older_one_is_ignored(
     facts: Facts = {OTHER: (Fact(WHOLE, 10),), TP: (Fact(WHOLE, 10),)}
     world.store.positions.claim(replace(offset(), leader_epochs={} if epoch is None else {TP: epoch}), facts)
     assert world.store.positions.stable(["orders"]) == {TP: position, OTHER: 10}
-
-
-@pytest.mark.parametrize("verb", ["join", "heartbeat", "create", "recover"])
-def test_one_founding__a_member_of_another_one_is_refused(world: World, verb: str) -> None:
-    """Rule: one-founding. The first nonce of a group is its founding."""
-    world.found(p0=5)
-    me = replace(world.join(), founding="bb")
-    positions, members = world.store.positions, world.store.members
-    calls: dict[str, Callable[[], object]] = {
-        "join": lambda: members.join(me, "", Joining(FIELDS)),
-        "heartbeat": lambda: members.heartbeat(me),
-        "create": lambda: positions.create("", TOPICS, {TP: 9}, founding="bb"),
-        "recover": lambda: positions.recover(me, "cc", "restarted", 0, TOPICS, {TP: 9}),
-    }
-    with pytest.raises(Replaced):
-        calls[verb]()
-    assert positions.status().founding == "aa"
-
-
-def test_schema_number__state_of_a_newer_one_is_refused_and_kept(world: World) -> None:
-    """Rule: schema-number. The layout of Redis, the offset JSON and each entry of the mirror carry a schema number."""
-    world.found()
-    world.redis.hset(GroupKeys(world.group).meta, "schema", "2")
-    with pytest.raises(StateFormatError, match="schema '2'"):
-        world.store.positions.create("bb", TOPICS, {TP: 9})
-    assert world.positions() == {str(WHOLE): "0"}

@@ -8,10 +8,12 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.snapshot import list_groups
 from coordinator.values import verdicts
-from coordinator.values.ranges import WHOLE
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, OffsetRange
 from store_world import BIG, OTHER, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
+LOWER, UPPER = cuts(2)
 
 
 def test_first_positions__they_are_set_once(world: World) -> None:
@@ -28,6 +30,14 @@ def test_first_positions__they_are_set_once(world: World) -> None:
     assert world.group in list_groups(world.client)
 
 
+def test_first_positions__they_inherit_no_individual_commits(world: World) -> None:
+    """First positions come from Redis; else from Kafka's own group of that name; else from startingOffsets."""
+    world.owner({str(WHOLE): "45-47"}, p0=43)
+    world.redis.delete(GroupKeys(world.group).segments(TP))
+    world.found(p0=3)
+    assert (world.positions(), world.ics()) == ({str(WHOLE): "3"}, {})
+
+
 def test_create_once__a_call_that_only_places_partitions_creates_no_group(world: World) -> None:
     """Rule: create-once. Only a first start creates a group.
 
@@ -36,6 +46,14 @@ def test_create_once__a_call_that_only_places_partitions_creates_no_group(world:
     with pytest.raises(verdicts.Absent):
         world.store.positions.create("", TOPICS, {TP: 5})
     assert not world.redis.exists(GroupKeys(world.group).meta)
+
+
+def test_assert_beginnings__an_assertion_moves_over_individual_commits_too(world: World) -> None:
+    """Rule: assert-beginnings. The verb `claim` has no fence."""
+    world.owner({str(WHOLE): "45-47 50-50"}, p0=43)
+    world.store.positions.claim(offset(), {TP: (Fact(LOWER, 45), Fact(UPPER, 43, "", (OffsetRange(48, 50),)))})
+    assert world.positions() == {str(LOWER): "48", str(UPPER): "43"}
+    assert world.ics() == {str(LOWER): "50-50", str(UPPER): "45-50"}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +72,7 @@ def test_reset_epoch__facts_of_before_a_reset_are_refused_and_ignored(world: Wor
     world.redis.hset(GroupKeys(world.group).meta, "reset_epoch", "9")
     me = world.join()
     world.store.positions.acquire(me, WANTED)
-    assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
+    assert world.commit(me, end) == completed(end)
     world.store.positions.claim(end, {TP: (Fact(WHOLE, 10),)})
     assert world.store.positions.authorize(me, end).value.owned == {TP: ()}
     assert world.positions() == {str(WHOLE): "0"}
@@ -64,7 +82,7 @@ def test_reset_epoch__a_newer_one_than_redis_has_is_a_loss_of_state(world: World
     me = world.owner()
     end = offset(lane("aa.1", 0, 10), reset=1)
     for verb in (
-        lambda: world.store.positions.commit(me, end, completed(end)),
+        lambda: world.commit(me, end),
         lambda: world.store.positions.claim(end, {TP: (Fact(WHOLE, 10),)}),
         lambda: world.store.positions.authorize(me, end),
     ):
@@ -88,3 +106,12 @@ def test_available_now__it_ends_once_the_hashes_of_every_owner_are_done(world: W
     me = world.join()
     assert world.store.members.finish(me, {TP: 5, OTHER: 8}).value is False
     assert world.store.members.finish(me, {TP: 5, OTHER: 7}).value is True
+
+
+def test_available_now__it_ends_where_individual_commits_reach_the_target(world: World) -> None:
+    """Targets are the log ends at the start, raised to those of other AvailableNow members."""
+    me = world.owner({str(WHOLE): "45-50"}, p0=43)
+    assert not world.store.members.finish(me, {TP: 51}).value
+    world.set_ics({str(WHOLE): "43-50"})
+    assert not world.store.members.finish(me, {TP: 52}).value
+    assert world.store.members.finish(me, {TP: 51}).value

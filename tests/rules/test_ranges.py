@@ -1,22 +1,56 @@
 """The plane of offsets and key hashes, and how it is cut (docs/protocol.md#ranges)."""
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.progress.ownership import Fact, completed
+from coordinator.plan.packing import pack
+from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import Lane
 from coordinator.values.key_hash import cut_bound, cuts, hash_record
-from coordinator.values.ranges import HASH_MAX, OFFSET_MAX, WHOLE
+from coordinator.values.ranges import HASH_MAX, OFFSET_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.values.subscription import TopicPartition
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.select.hashing import hash_records
-from store_world import BIG, TP, World, lane, offset
+from store_world import SESSION, TP, World, lane, offset
 
 ON_EACH_SERVER = True
-
 records = st.lists(st.tuples(st.none() | st.binary(max_size=70), st.integers(0, OFFSET_MAX)), max_size=40)
+LOWER, UPPER = cuts(2)
+
+
+def hash_ranges() -> st.SearchStrategy[HashRange]:
+    return st.tuples(st.integers(0, 16), st.integers(0, 15)).map(
+        lambda at: HashRange(at[0] * 2**58, min(HASH_MAX, (at[0] + at[1] + 1) * 2**58 - 1))
+    )
+
+
+slices_anywhere = st.lists(
+    st.builds(
+        Slice,
+        topic_partition=st.builds(TopicPartition, st.sampled_from(["orders", "clicks"]), st.integers(0, 2)),
+        hashes=hash_ranges(),
+        offsets=st.tuples(st.integers(0, 100), st.integers(1, 100)).map(lambda o: OffsetRange(o[0], o[0] + o[1])),
+    ),
+    max_size=30,
+    unique=True,
+)
+JOINED = ("clicks", "orders")
+
+
+@given(records)
+def test_key_hash__every_record_hashes_as_defined(records: list[tuple[bytes | None, int]]) -> None:
+    """Rule: key-hash. The hash of a key is 63 bits of murmur3, as below."""
+    keys = [key for key, _ in records]
+    offsets = np.array([offset for _, offset in records], np.int64)
+    hashes = hash_records(ByteColumn.of(keys), offsets)
+    assert hashes.dtype == np.int64
+    assert hashes.tolist() == [hash_record(key, offset) for key, offset in records]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 1_000])
@@ -31,22 +65,12 @@ def test_even_cuts__they_tile_the_hash_space(n: int) -> None:
     assert max(sizes) - min(sizes) <= 1
 
 
-@given(records)
-def test_key_hash__every_record_hashes_as_defined(records: list[tuple[bytes | None, int]]) -> None:
-    """Rule: key-hash. The hash of a key is 63 bits of murmur3, as below."""
-    keys = [key for key, _ in records]
-    offsets = np.array([offset for _, offset in records], np.int64)
-    hashes = hash_records(ByteColumn.of(keys), offsets)
-    assert hashes.dtype == np.int64
-    assert hashes.tolist() == [hash_record(key, offset) for key, offset in records]
-
-
 def test_exact_tiling__equal_neighbours_become_one_segment_again(world: World) -> None:
     """Rule: exact-tiling. The segments of a partition tile its hash space; so do the ranges of an assignment."""
     me = world.owner()
     for n in (2, 7, 3):
         end = offset(*(lane("aa.1", 0, 10 * n, h) for h in cuts(n)))
-        world.store.positions.commit(me, end, completed(end))
+        world.commit(me, end)
     assert world.positions() == {str(WHOLE): "70"}
 
 
@@ -59,15 +83,60 @@ def test_cut_at_ownership__equal_neighbours_of_two_owners_stay_two_segments(
     for caller, hashes, epoch in ((world.join(), lower, "aa.1"), (world.join("m-2", "i2"), upper, "aa.2")):
         world.store.positions.acquire(caller, {TP: (hashes,)})
         end = offset(lane(epoch, 0, 10, hashes))
-        world.store.positions.commit(caller, end, completed(end))
+        world.commit(caller, end)
     assert world.positions() == {str(lower): "10", str(upper): "10"}
 
 
-def test_numbers_as_text__positions_too_large_for_a_double_are_compared_exactly(world: World) -> None:
-    """Rule: numbers-as-text. Scripts compare offsets and hashes as text."""
-    me = world.owner(p0=BIG - 1)
-    end = offset(lane("aa.1", BIG - 1, BIG))
-    world.store.positions.commit(me, end, completed(end))
-    assert world.store.positions.stable(["orders"])[TP] == BIG
-    world.store.positions.claim(end, {TP: (Fact(WHOLE, BIG - 1),)})
-    assert world.store.positions.stable(["orders"])[TP] == BIG
+def test_cut_at_ownership__individual_commits_are_cut_where_ownership_changes(world: World) -> None:
+    """An acquisition cuts segments and individual commits at both ends of the range."""
+    world.owner({str(WHOLE): "45-47"}, p0=43)
+    world.lapse(10 * SESSION)
+    other = world.join("m-2", "i2")
+    acquired = world.store.positions.acquire(other, {TP: (LOWER,)}).value
+    assert world.ics() == {str(LOWER): "45-47", str(UPPER): "45-47"}
+    assert [str(r) for s in acquired.progress[TP].segments for r in s.ics] == ["45-47"]
+    assert world.commit(other, offset(Lane(LOWER, "aa.2", 43, (OffsetRange(43, 45),)))) == {}
+    assert (world.positions(), world.ics()) == ({str(LOWER): "48", str(UPPER): "43"}, {str(UPPER): "45-47"})
+
+
+def check_packed(
+    slices: list[Slice], tasks: int, limit: float | None, seed: object, unit: Callable[[Slice], object], **joined: Any
+) -> None:
+    """Every slice is in one task, no hash of a unit in two, in order of offsets, whatever the order of the slices."""
+    packed = pack(slices, tasks=tasks, max_weight=limit, **joined)
+
+    assert sorted(s for task in packed for s in task) == sorted(slices)
+    where = {s: i for i, task in enumerate(packed) for s in task}
+    assert all(
+        where[a] == where[b] for a in slices for b in slices if unit(a) == unit(b) and a.hashes.intersection(b.hashes)
+    )
+    for task in packed:
+        assert list(task) == sorted(task, key=lambda s: (s.topic_partition, s.offsets.start, s.hashes.lo))
+    shuffled = list(slices)
+    seed.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert pack(shuffled, tasks=tasks, max_weight=limit, **joined) == packed
+
+
+@given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), seed=st.randoms())
+def test_one_task_per_hash__no_hash_of_a_partition_is_in_two_tasks(
+    slices: list[Slice], tasks: int, limit: float | None, seed: object
+) -> None:
+    """Rule: one-task-per-hash. All slices of a batch that share a hash are in the same task, in offset order."""
+    check_packed(slices, tasks, limit, seed, lambda s: s.topic_partition)
+
+
+@given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), seed=st.randoms())
+def test_joined_topics__no_hash_of_them_is_in_two_tasks(
+    slices: list[Slice], tasks: int, limit: float | None, seed: object
+) -> None:
+    """Rule: joined-topics.
+
+    The topics of the option `copartition` are joined: partition i of each has the same cuts and the same owner, the
+    same lanes, and slices of it that share a hash are in one task.
+    """
+    check_packed(slices, tasks, limit, seed, lambda s: s.partition, joined=JOINED)
+
+
+@given(slices=slices_anywhere, tasks=st.integers(1, 8))
+def test_joined_topics__those_that_are_not_read_change_no_packing(slices: list[Slice], tasks: int) -> None:
+    assert pack(slices, tasks=tasks, joined=("returns", "sales")) == pack(slices, tasks=tasks)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import cast
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.assignors.assignor import Assignment
+from coordinator.progress.ownership import Facts, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
@@ -65,12 +67,22 @@ class World:
     ) -> Caller:
         return self._joined(member, incarnation, before, Joining(FIELDS | fields, application))
 
-    def owner(self, **positions: int) -> Caller:
-        """The member of a new group, which owns all hashes of its first partition."""
+    def owner(self, ics: Mapping[str, str] | None = None, **positions: int) -> Caller:
+        """The member of a new group, which owns all hashes of its first partition, with those individual commits."""
         self.found(**positions)
+        self.set_ics(ics or {})
         me = self.join()
         self.store.positions.acquire(me, WANTED)
         return me
+
+    def assign(self, caller: Caller, assignment: Assignment) -> int:
+        """An assignment that this member computes; its generation."""
+        occasion = self.store.members.look(caller).value.occasion
+        return self.store.members.assign(caller, occasion, "test 1", assignment).value
+
+    def commit(self, caller: Caller, end: StreamOffset) -> Facts:
+        """Commit a batch that was read to its planned ends; the facts that Redis refuses."""
+        return self.store.positions.commit(caller, end, completed(end)).value.refused
 
     def pin(self, member: str, *ranges: HashRange, tp: TopicPartition = TP, incarnation: str = "i1") -> Caller:
         """A pinned member that names these ranges."""

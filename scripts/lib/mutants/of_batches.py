@@ -26,7 +26,7 @@ FAULTS = (
         "nothing-lost",
         "a script moves the position over a gap",
         Holds(f"{_PROGRESS_LUA}:joined", "less(position, r[1])"),
-        "tests/rules/test_individual_commits.py::test_commit_what_was_read__what_was_deleted_between_plan_and_commit_is_read_again",
+        "tests/rules/test_batches.py::test_commit_what_was_read__what_was_deleted_between_plan_and_commit_is_read_again",
     ),
     Fault(
         "key-order",
@@ -87,13 +87,13 @@ FAULTS = (
         "one-task-per-hash",
         "slices of one key are in several tasks",
         Holds(f"{_PACKING}:_chained", "> highest"),
-        "tests/rules/test_planning.py::test_one_task_per_hash__no_hash_of_a_partition_is_in_two_tasks",
+        "tests/rules/test_ranges.py::test_one_task_per_hash__no_hash_of_a_partition_is_in_two_tasks",
     ),
     Fault(
         "joined-topics",
         "the same keys of joined topics are in two tasks",
         Put(f"{_PACKING}:_bundles", "unit(w[0].topic_partition, joined)", "w[0].topic_partition"),
-        "tests/rules/test_planning.py::test_joined_topics__no_hash_of_them_is_in_two_tasks",
+        "tests/rules/test_ranges.py::test_joined_topics__no_hash_of_them_is_in_two_tasks",
     ),
     Fault(
         "joined-topics",
@@ -143,7 +143,7 @@ FAULTS = (
         "fresh-positions",
         "positions count as fresh however long a call has waited",
         Without("coordinator/member/turns.py:Turns._wait", "fresh=False"),
-        "tests/rules/test_planning.py::test_fresh_positions__after_a_wait_those_of_before_are_not",
+        "tests/rules/test_batches.py::test_fresh_positions__after_a_wait_those_of_before_are_not",
     ),
     Fault(
         "authorize-every-batch",
@@ -161,7 +161,7 @@ FAULTS = (
         "batch-clock",
         "each heartbeat starts the clock of a batch anew",
         Put(f"{_LUA}heartbeat.lua", "'NX',", ""),
-        "tests/rules/test_leases.py::test_batch_clock__a_batch_beyond_the_longest_makes_ranges_takeable_though_the_heart_beats",
+        "tests/rules/test_batches.py::test_batch_clock__a_batch_beyond_the_longest_makes_ranges_takeable_though_the_heart_beats",
     ),
     Fault(
         "omit-what-was-skipped",
@@ -173,7 +173,7 @@ FAULTS = (
         "commit-what-was-read",
         "records between the slices of a lane are committed with them",
         Put("coordinator/progress/ownership.py:_done", "lane.offsets[0].until", "lane.until"),
-        "tests/rules/test_individual_commits.py::test_commit_what_was_read__what_was_deleted_between_plan_and_commit_is_read_again",
+        "tests/rules/test_batches.py::test_commit_what_was_read__what_was_deleted_between_plan_and_commit_is_read_again",
     ),
     Fault(
         "cumulative-commit",

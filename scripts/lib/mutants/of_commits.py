@@ -81,7 +81,7 @@ FAULTS = (
         "lane-lead",
         "the oldest lane reads nothing",
         Put("coordinator/plan/event_time_lead.py:within_lead", "oldest[tp].start + 1", "oldest[tp].start"),
-        "tests/rules/test_planning.py::test_lane_lead__how_far_two_lanes_read",
+        "tests/rules/test_limits.py::test_lane_lead__how_far_two_lanes_read",
     ),
     Fault(
         "reports-decide-nothing",
@@ -106,13 +106,13 @@ FAULTS = (
         "numbers-as-text",
         "offsets are compared as numbers: wrong beyond 2^53",
         Begins(f"{_PRELUDE}:less", "return tonumber(a) < tonumber(b)"),
-        "tests/rules/test_ranges.py::test_numbers_as_text__positions_too_large_for_a_double_are_compared_exactly",
+        "tests/rules/test_scripts.py::test_numbers_as_text__positions_too_large_for_a_double_are_compared_exactly",
     ),
     Fault(
         "numbered-calls",
         "a call that arrives after the member's next one counts",
         Fails(f"{_PRELUDE}:fenced", "less(call.number, m[2])"),
-        "tests/rules/test_leases.py::test_numbered_calls__a_call_that_arrives_after_the_next_one_changes_nothing",
+        "tests/rules/test_scripts.py::test_numbered_calls__a_call_that_arrives_after_the_next_one_changes_nothing",
     ),
     Fault(
         "owner-reads-own-segments",

@@ -19,7 +19,7 @@ FAULTS = (
             "epoch == piece.left.a",
             "epoch == piece.left.a and not takeable(K.leases, K.batches, member)",
         ),
-        "tests/rules/test_leases.py::test_lease_end__the_owner_stays_until_another_member_acquires",
+        "tests/rules/test_ownership.py::test_lease_end__the_owner_stays_until_another_member_acquires",
     ),
     Fault(
         "lease-end",
@@ -37,7 +37,7 @@ FAULTS = (
         "fence-by-lane-epoch",
         "a commit asks for no lane epoch",
         Holds(f"{_LUA}commit.lua:owned_facts", "epoch == piece.left.a"),
-        "tests/rules/test_leases.py::test_verdict_per_hash__a_refused_lane_does_not_block_the_commit_of_the_others",
+        "tests/rules/test_ownership.py::test_verdict_per_hash__a_refused_lane_does_not_block_the_commit_of_the_others",
     ),
     Fault(
         "fence-by-lane-epoch",
@@ -49,13 +49,13 @@ FAULTS = (
         "verdict-per-hash",
         "one refused part of a lane refuses the rest of it",
         Put(f"{_LUA}authorize.lua", "table.concat(held)", "''"),
-        "tests/rules/test_leases.py::test_verdict_per_hash__an_authorisation_names_the_parts_that_are_still_owned",
+        "tests/rules/test_ownership.py::test_verdict_per_hash__an_authorisation_names_the_parts_that_are_still_owned",
     ),
     Fault(
         "no-epoch-twice",
         "an acquisition takes the last lane epoch again",
         Put(f"{_LUA}acquire.lua:new_owner", "'epochs') + 1", "'epochs')"),
-        "tests/rules/test_leases.py::test_no_epoch_twice__after_a_release_the_epoch_is_new",
+        "tests/rules/test_ownership.py::test_no_epoch_twice__after_a_release_the_epoch_is_new",
     ),
     Fault(
         "no-epoch-twice",
@@ -67,19 +67,19 @@ FAULTS = (
         "one-life",
         "another life of a member is not fenced",
         Without(f"{_PRELUDE}:fenced", "'FENCED'"),
-        "tests/rules/test_leases.py::test_one_life__a_new_life_fences_the_old_one_in_every_verb",
+        "tests/rules/test_ownership.py::test_one_life__a_new_life_fences_the_old_one_in_every_verb",
     ),
     Fault(
         "one-life",
         "an earlier life that wakes up at another nonce fences its replacement",
         Fails(_JOIN, "not less(latest, A.joined_at)"),
-        "tests/rules/test_leases.py::test_one_life__an_earlier_life_that_wakes_up_after_a_loss_is_fenced",
+        "tests/rules/test_ownership.py::test_one_life__an_earlier_life_that_wakes_up_after_a_loss_is_fenced",
     ),
     Fault(
         "one-member-per-application",
         "two queries of one application are members of one group",
         Without(_JOIN, "'BUSY'"),
-        "tests/rules/test_leases.py::test_one_member_per_application__a_second_one_waits_for_the_end_of_the_lease",
+        "tests/rules/test_ownership.py::test_one_member_per_application__a_second_one_waits_for_the_end_of_the_lease",
     ),
     Fault(
         "one-filter",
@@ -91,13 +91,13 @@ FAULTS = (
         "first-assignment-wins",
         "the second assignment of an occasion replaces the first",
         Fails(f"{_LUA}assign.lua", "or now_due =="),
-        "tests/rules/test_leases.py::test_first_assignment_wins__the_second_one_is_told_so",
+        "tests/rules/test_ownership.py::test_first_assignment_wins__the_second_one_is_told_so",
     ),
     Fault(
         "common-assignor",
         "a member votes for an assignor that not all know",
         Holds("coordinator/assignment/protocols.py:elected", "p in candidates"),
-        "tests/rules/test_assignments.py::test_common_assignor__members_vote_only_among_those_that_all_of_them_know",
+        "tests/rules/test_ownership.py::test_common_assignor__members_vote_only_among_those_that_all_of_them_know",
     ),
     Fault(
         "checked-assignment",
@@ -122,7 +122,7 @@ FAULTS = (
         "cluster-policies",
         "a late copy replaces newer policies of the cluster",
         Fails(f"{_LUA}copy_policies.lua", "if late"),
-        "tests/rules/test_assignments.py::test_cluster_policies__a_group_has_the_latest_ones",
+        "tests/rules/test_ownership.py::test_cluster_policies__a_group_has_the_latest_ones",
     ),
     Fault(
         "partition-order",
@@ -140,7 +140,7 @@ FAULTS = (
         "release-to-a-waiting-owner",
         "ranges are released to members that are gone",
         Holds(f"{_LUA}release.lua", "waiting(wanted.right.member)"),
-        "tests/rules/test_leases.py::test_release_to_a_waiting_owner__nothing_to_one_that_is_gone_or_leaving",
+        "tests/rules/test_ownership.py::test_release_to_a_waiting_owner__nothing_to_one_that_is_gone_or_leaving",
     ),
     Fault(
         "pinned-or-assigned",

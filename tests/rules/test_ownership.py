@@ -1,18 +1,16 @@
-"""Who owns a range, and how it passes to another member: leases, lane epochs, lives (docs/protocol.md#ownership)."""
+"""Who owns a range, and how it passes to another member (docs/protocol.md#ownership)."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import cast
 
 import pytest
 
-from coordinator.assignment.assignors.assignor import Assignment
+from coordinator.assignment.policies import UNKNOWN_POLICY, Policy
+from coordinator.assignment.protocols import Agreement, Protocol, agree
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Caller, Joining, Look
 from coordinator.redis.snapshot import read_group
-from coordinator.redis.store import Store
 from coordinator.values import verdicts
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE
@@ -20,60 +18,13 @@ from coordinator.values.subscription import Topic, TopicPartition
 from store_world import FIELDS, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
-
-END = offset(lane("aa.1", 0, 10))
-RENEWING: dict[str, Callable[[Store, Caller, str], object]] = {
-    "heartbeat": lambda store, me, _: store.members.heartbeat(me),
-    "look": lambda store, me, _: store.members.look(me),
-    "assign": lambda store, me, occasion: store.members.assign(me, occasion, "test 1", {"m-1": WANTED}),
-    "assign, too late": lambda store, me, _: store.members.assign(me, LATE, "test 1", {"m-1": WANTED}),
-    "acquire": lambda store, me, _: store.positions.acquire(me, WANTED),
-    "release": lambda store, me, _: store.members.release(me, WANTED),
-    "finish": lambda store, me, _: store.members.finish(me, {TP: 0}),
-    "finish, not yet": lambda store, me, _: store.members.finish(me, {TP: 5}),
-    "abandon": lambda store, me, _: store.poison.abandon(me, {TP: (Owned(WHOLE, "aa.1"),)}),
-    "authorize": lambda store, me, _: store.positions.authorize(me, END),
-    "commit": lambda store, me, _: store.positions.commit(me, END, completed(END)),
-    "working": lambda store, me, _: store.poison.working(me, ""),
-    "forget": lambda store, me, _: store.members.forget(me, ("payments",)),
-}
-
-
-LATE = "an occasion that has passed"
-
-
-def assigned(world: World, caller: Caller, assignment: Assignment) -> int:
-    look = world.store.members.look(caller).value
-    return world.store.members.assign(caller, look.occasion, "test 1", assignment).value
-
-
-def lived(joined_at: str = "") -> Joining:
-    return Joining(FIELDS, joined_at=joined_at)
-
-
-ABSENT = -2  # PTTL of a missing key
-
-
-AT_ONE_MOMENT = """
-local times = redis.call('TIME')
-for _, key in ipairs(KEYS) do times[#times + 1] = redis.call('PTTL', key) end
-return times
-"""
-
-
-@pytest.mark.parametrize("call", RENEWING.values(), ids=RENEWING)
-def test_plan_within_lease__each_answer_that_a_member_plans_by_renews_the_lease(
-    world: World, call: Callable[[Store, Caller, str], object]
-) -> None:
-    """Rule: plan-within-lease.
-
-    A member plans only within its last acknowledged lease, by the boot clock of its own host.
-    """
-    me = world.owner()
-    occasion = world.store.members.look(me).value.occasion
-    world.lapse(SESSION - 1)
-    call(world.store, me, occasion)
-    assert world.redis.zscore(GroupKeys(world.group).leases, "m-1") == world.now + SESSION
+V0, V1, RANGE = Protocol("mine", 0), Protocol("mine", 1), Protocol("range", 1)
+ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
+UNREADABLE_WHY = (
+    ": a member may not read the topic coop-kafka-policies. Nothing is shared, and each partition is read in order, "
+    "until its Kafka user gets READ on the topic"
+)
+CLUSTER = Policy(refused_topics=frozenset({"orders"}))
 
 
 def test_lease_end__the_owner_stays_until_another_member_acquires(world: World) -> None:
@@ -86,27 +37,7 @@ def test_lease_end__the_owner_stays_until_another_member_acquires(world: World) 
     end = offset(lane("aa.1", 0, 10))
     assert world.store.positions.authorize(me, end).value.owned == {TP: (Owned(WHOLE, "aa.1"),)}
     world.lapse(10 * SESSION)
-    assert world.store.positions.commit(me, end, completed(end)).value.refused == {}
-
-
-def test_batch_clock__a_batch_beyond_the_longest_makes_ranges_takeable_though_the_heart_beats(world: World) -> None:
-    """Rule: batch-clock.
-
-    The clock of a batch runs from its authorisation until all its tasks have ended and have told their ends to the
-    reader process.
-    """
-    world.found()
-    one, two = world.join(), world.join("m-2", "i2")
-    world.store.positions.acquire(one, WANTED)
-    end = offset(lane("aa.1", 0, 10))
-    world.store.positions.authorize(one, end)
-    for _ in range(6):
-        world.lapse(SESSION - 1)
-        world.store.members.heartbeat(one, reading=True)
-        world.store.members.heartbeat(two)
-    assert world.store.members.look(two).value.members == ("m-2",), "the assignor passes over a hung member"
-    assert world.store.positions.acquire(two, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
-    assert world.store.positions.commit(one, end, completed(end)).value.refused == completed(end)
+    assert world.commit(me, end) == {}
 
 
 def test_fence_by_lane_epoch__after_a_takeover_the_old_owner_is_fenced(world: World) -> None:
@@ -117,7 +48,7 @@ def test_fence_by_lane_epoch__after_a_takeover_the_old_owner_is_fenced(world: Wo
     assert world.store.positions.acquire(other, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
     end = offset(lane("aa.1", 0, 10))
     assert world.store.positions.authorize(me, end).value.owned == {TP: ()}
-    assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
+    assert world.commit(me, end) == completed(end)
     assert world.positions() == {str(WHOLE): "0"}
 
 
@@ -126,7 +57,7 @@ def test_verdict_per_hash__a_refused_lane_does_not_block_the_commit_of_the_other
     me = world.owner()
     lower, upper = cuts(2)
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.9", 0, 20, upper))
-    assert world.store.positions.commit(me, end, completed(end)).value.refused == {TP: (Fact(upper, 20, "aa.9"),)}
+    assert world.commit(me, end) == {TP: (Fact(upper, 20, "aa.9"),)}
     assert world.positions() == {str(lower): "10", str(upper): "0"}
     fence = last_events(world.client, world.group, 1)[0]
     why = "a commit left out ranges that have moved since, as after a restart; their owner reads them"
@@ -157,31 +88,8 @@ def test_no_epoch_twice__after_a_release_the_epoch_is_new(world: World) -> None:
     }
 
 
-def test_numbered_calls__a_call_that_arrives_after_the_next_one_changes_nothing(world: World) -> None:
-    """Rule: numbered-calls. A member numbers the calls that it makes one after the other.
-
-    Its client abandoned the call long ago, and Redis still ran it.
-    """
-    world.found()
-    me = world.join()
-    first, second, third, later = (replace(me, number=str(n)) for n in (8, 9, 10, 11))
-    assigned(world, world.join("m-2", "i2"), {"m-2": WANTED})
-    world.store.positions.acquire(second, WANTED)
-    world.store.positions.acquire(second, WANTED)  # the client itself may send one twice
-    end = offset(lane("aa.1", 0, 10))
-    world.store.positions.commit(third, end, completed(end))
-    with pytest.raises(verdicts.Rejoin):
-        world.store.positions.authorize(second, end)  # no batch begins that would never end
-    assert world.store.members.release(later, WANTED).value == 1
-    with pytest.raises(verdicts.Rejoin):
-        world.store.positions.acquire(first, WANTED)
-    world.store.members.heartbeat(me)  # made meanwhile: it has no number
-    assert read_group(world.client, world.group).owners[TP] == (), "nothing is owned that nobody knows of"
-    assert not world.redis.exists(GroupKeys(world.group).batches)
-
-
 def test_one_life__a_new_life_fences_the_old_one_in_every_verb(world: World) -> None:
-    """Rule: one-life. The checkpoint names the member."""
+    """Rule: one-life. The checkpoint names the member: same checkpoint, same member."""
     old = world.owner()
     world.join("m-1", "i2")
     end = offset(lane("aa.1", 0, 10))
@@ -189,7 +97,7 @@ def test_one_life__a_new_life_fences_the_old_one_in_every_verb(world: World) -> 
         lambda: world.store.members.heartbeat(old),
         lambda: world.store.positions.acquire(old, WANTED),
         lambda: world.store.positions.authorize(old, end),
-        lambda: world.store.positions.commit(old, end, completed(end)),
+        lambda: world.commit(old, end),
         lambda: world.store.members.finish(old, {TP: 0}),
         lambda: world.store.members.leave(old, {TP: ()}),
         lambda: world.join("m-1", "i1", before="aa"),
@@ -197,6 +105,10 @@ def test_one_life__a_new_life_fences_the_old_one_in_every_verb(world: World) -> 
         with pytest.raises(verdicts.Fenced):
             verb()
     assert world.positions() == {str(WHOLE): "0"}
+
+
+def lived(joined_at: str = "") -> Joining:
+    return Joining(FIELDS, joined_at=joined_at)
 
 
 @pytest.mark.parametrize("emptied", [False, True])
@@ -236,7 +148,7 @@ def test_one_life__a_later_one_stays_the_later_one(world: World) -> None:
 def test_one_member_per_application__a_second_one_waits_for_the_end_of_the_lease(world: World) -> None:
     """Rule: one-member-per-application.
 
-    An application has one live member in a group, unless allowSeveralQueries; a Spark query has one in any case.
+    An application has one live member in a group, unless `allowSeveralQueries`; a Spark query has one in any case.
     """
     world.found()
     world.join(application="driver")
@@ -263,12 +175,12 @@ def test_first_assignment_wins__an_occasion_is_a_change_of_members_or_topics(wor
     one = world.join()
     look = world.store.members.look(one).value
     assert (look.members, look.mine, look.generation) == (("m-1",), {}, 0)
-    assert assigned(world, one, {"m-1": WANTED}) == 1
+    assert world.assign(one, {"m-1": WANTED}) == 1
     assert world.store.members.look(one).value == Look(1, WANTED, "", (), protocol="test 1")
     world.join("m-2", "i2")
     assert world.store.members.look(one).value.members == ("m-1", "m-2")
     lower, upper = cuts(2)
-    assert assigned(world, one, {"m-1": {TP: (lower,)}, "m-2": {TP: (upper,)}}) == 2
+    assert world.assign(one, {"m-1": {TP: (lower,)}, "m-2": {TP: (upper,)}}) == 2
     world.found(p1=0)
     assert world.store.members.look(one).value.occasion == "", "a partition that was counted before changes nothing"
     more = {"orders": Topic("orders", "id-1", (0, 1, 2))}
@@ -276,14 +188,84 @@ def test_first_assignment_wins__an_occasion_is_a_change_of_members_or_topics(wor
     assert world.store.members.look(one).value.occasion != ""
 
 
+@pytest.mark.parametrize(
+    ("members", "chosen"),
+    [
+        pytest.param({"A": [V0], "B": [V0], "C": [V0]}, V0, id="phase 1: everybody knows v0"),
+        pytest.param({"A": [V1, V0], "B": [V0], "C": [V0]}, V0, id="phase 2: A knows v1 too"),
+        pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V0]}, V0, id="phase 3: B too"),
+        pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V1, V0]}, V1, id="phase 4: all prefer v1"),
+        pytest.param({"A": [V1], "B": [V1], "C": [V1]}, V1, id="v0 is dropped later, one by one as well"),
+        pytest.param({"A": [V1, V0]}, V1, id="a single member gets its first choice"),
+        pytest.param({"A": [V1, V0], "B": [V0, V1], "C": [V0, V1]}, V0, id="the majority of first votes wins"),
+        pytest.param({"A": [RANGE, V0], "B": [V0, RANGE]}, V0, id="ties break by name"),
+        pytest.param({"A": [V1, V0], "B": [V0, V1]}, V0, id="and then by version"),
+        pytest.param(
+            {"A": [V1, RANGE, V0], "B": [RANGE, V0], "C": [V0, RANGE]},
+            RANGE,
+            id="votes count for assignors that all know, not for v1",
+        ),
+    ],
+)
+def test_common_assignor__members_vote_only_among_those_that_all_of_them_know(
+    members: dict[str, list[Protocol]], chosen: Protocol
+) -> None:
+    """Rule: common-assignor. Members list assignors by preference."""
+    assert agree(members) == Agreement(chosen, {})
+
+
+def copies(world: World) -> dict[str, str]:
+    fields = cast(dict[str, str], world.redis.hgetall(GroupKeys(world.group).policy))
+    return {name.removeprefix("cluster:"): value for name, value in fields.items() if name.startswith("cluster:")}
+
+
+def test_cluster_policies__a_group_has_the_latest_ones(world: World) -> None:
+    """Rule: cluster-policies.
+
+    Policies of the Kafka cluster, and of topics in all groups, are records of the compacted topic
+    `coop-kafka-policies`.
+    """
+    world.found()
+    copy = world.store.policies.copy
+    copy("", Policy())
+    assert copies(world) == {}, "no topic of policies, no copy"
+    copy("-", UNKNOWN_POLICY)
+    assert copies(world) == {"version": "-", ICS: "unknown"}
+    copy("", Policy())
+    assert copies(world) == {}, "there is none after all"
+    copy("id-p 7", CLUSTER)
+    assert copies(world) == {"version": "id-p 7", ICS: "true", ORDERS: "false"}
+    for late in (("id-p 6", Policy()), ("-", UNKNOWN_POLICY), ("", Policy())):
+        copy(*late)
+        assert copies(world)[ORDERS] == "false", f"{late[0]!r} is no newer version"
+    world.policies.set_policy({ORDERS: "true"})
+    assert world.store.policies.policy().in_order("orders"), "the strictest level holds"
+    copy("id-p 10", Policy())
+    assert copies(world) == {"version": "id-p 10", ICS: "true"}
+    copy("id-q 1", Policy(False))
+    assert copies(world) == {"version": "id-q 1", ICS: "false"}, "another topic of policies"
+    assert not world.kept_for_ever()
+    reasons = [why for why in world.events("policy") if "cluster:" in why]
+    assert reasons == [
+        f"cluster:{ICS} is unknown{UNREADABLE_WHY}",
+        f"cluster:{ICS} is at its default",
+        f"cluster:{ORDERS} is false",
+        f"cluster:{ORDERS} is at its default",
+        f"cluster:{ICS} is false",
+    ]
+
+
 def test_release_to_a_waiting_owner__one_range_at_a_time(world: World) -> None:
-    """Rule: release-to-a-waiting-owner. Ranges move one at a time, between two batches of their owner."""
+    """Rule: release-to-a-waiting-owner.
+
+    Ranges move one at a time, between two batches of their owner: it commits, releases, and the new owner acquires.
+    """
     one = world.owner()
     two = world.join("m-2", "i2")
     lower, upper = cuts(2)
     assert world.store.positions.acquire(two, {TP: (upper,)}).value.ownership == {TP: ()}, "its owner is alive"
     assert world.store.members.release(one, WANTED).value == 0, "no assignment names another owner"
-    assigned(world, one, {"m-1": {TP: (lower,)}, "m-2": {TP: (upper,)}})
+    world.assign(one, {"m-1": {TP: (lower,)}, "m-2": {TP: (upper,)}})
     assert world.store.members.release(one, {TP: (lower,)}).value == 0, "it is assigned to its owner"
     assert world.store.members.release(one, WANTED).value == 1
     assert world.store.positions.acquire(two, {TP: (upper,)}).value.ownership == {TP: (Owned(upper, "aa.2"),)}
@@ -293,10 +275,10 @@ def test_release_to_a_waiting_owner__one_range_at_a_time(world: World) -> None:
 
 def test_release_to_a_waiting_owner__nothing_to_one_that_is_gone_or_leaving(world: World) -> None:
     one = world.owner()
-    assigned(world, one, {"m-9": WANTED})
+    world.assign(one, {"m-9": WANTED})
     assert world.store.members.release(one, WANTED).value == 0
     two = world.join("m-2", "i2")
-    assigned(world, two, {"m-2": WANTED})
+    world.assign(two, {"m-2": WANTED})
     assert world.store.members.finish(two, {TP: 0}).value is True
     assert world.store.members.release(one, WANTED).value == 0
     assert [member for _, _, member in read_group(world.client, world.group).owners[TP]] == ["m-1"]
@@ -310,16 +292,3 @@ def test_leave_keeps_unconfirmed__until_the_end_of_the_lease(world: World) -> No
     state = read_group(world.client, world.group)
     assert state.owners == {TP: ((upper, "aa.1", "m-1"),)}
     assert state.leases_ms == {"m-1": world.now + SESSION}
-
-
-def test_group_expiry__all_keys_expire_at_one_moment_after_the_lease(world: World) -> None:
-    """Rule: group-expiry. Heartbeats push the expiry of all keys to one moment."""
-    me = world.owner()
-    world.store.positions.report_ends({TP: 9}, {})
-    world.store.members.heartbeat(me)
-    named = GroupKeys(world.group)
-    keys = [*named.all([TP]), named.member("m-1")]
-    seconds, microseconds, *left = cast(list[int], world.redis.eval(AT_ONE_MOMENT, len(keys), *keys))
-    moments = {ms + int(seconds) * 1000 + int(microseconds) // 1000 for ms in left if ms != ABSENT}
-    assert max(moments) - min(moments) <= 1, "a millisecond begins between the clock and the key's own"
-    assert world.now + SESSION + 60_000 - 1 <= max(moments) <= world.now + SESSION + 60_000 + 1
