@@ -8,15 +8,13 @@ import pytest
 
 from coordinator.assignment.policies import NO_POLICY, Policy
 from coordinator.progress.ownership import Fact, Facts, Owned
-from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller, Joining
-from coordinator.redis.store import Store, store_of
 from coordinator.values import verdicts
 from coordinator.values.ranges import WHOLE
 from coordinator.values.verdicts import Replaced
-from store_world import FIELDS, LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import FIELDS, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
@@ -155,12 +153,6 @@ def test_recovering_session__epochs_are_void_and_only_assertions_are_taken(world
     assert world.store.positions.stable(["orders"]) == {TP: 8, OTHER: 3}
 
 
-def longer(world: World) -> Store:
-    """The store of a member with a session of three times the length."""
-    times = {"session_ms": 3 * SESSION, "longest_ms": LONGEST, "retention_ms": 60_000}
-    return store_of(ScriptCalls(world.client, world.group, **times, now=lambda: world.now))
-
-
 def recovers_for(world: World) -> int:
     """The time until the end of a recovery, by the clock of the test."""
     return int(cast(str, world.redis.hget(GroupKeys(world.group).meta, "recovering_until")) or 0) - world.now
@@ -168,7 +160,7 @@ def recovers_for(world: World) -> int:
 
 def test_recovering_session__it_lasts_for_the_longest_session_that_redis_still_knows(world: World) -> None:
     world.found(p0=5)
-    longer(world).members.join(Caller("m-2", "i2"), "", Joining(FIELDS))
+    world.store_with(session_ms=3 * SESSION).members.join(Caller("m-2", "i2"), "", Joining(FIELDS))
     world.restart()
     world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
     assert recovers_for(world) == 3 * SESSION
@@ -181,7 +173,7 @@ def test_recovering_session__or_for_that_of_a_member_that_joins_meanwhile(world:
     world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
     world.lapse(100)
     assert recovers_for(world) == SESSION - 100
-    longer(world).members.join(Caller("m-2", "i2"), "aa", Joining(FIELDS))
+    world.store_with(session_ms=3 * SESSION).members.join(Caller("m-2", "i2"), "aa", Joining(FIELDS))
     assert recovers_for(world) == 3 * SESSION - 100
 
 

@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.assignors.assignor import Assignment
@@ -17,7 +17,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.policies import RedisPolicies
 from coordinator.redis.replies import Caller, Joining
-from coordinator.redis.store import store_of
+from coordinator.redis.store import Store, store_of
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
 
@@ -48,9 +48,15 @@ class World:
         self.url, self.client, self.redis = server.url, server.client, server.redis
         self.group = f"{name} {secrets.token_hex(4)}"
         self.now = time.time_ns() // 1_000_000
-        times = {"session_ms": SESSION, "longest_ms": LONGEST, "retention_ms": 60_000}
-        calls = ScriptCalls(self.client, self.group, **times, now=lambda: self.now)
-        self.store, self.policies = store_of(calls), RedisPolicies(calls)
+        self.store, self.policies = self.store_with(), RedisPolicies(self._calls())
+
+    def store_with(self, **times: int) -> Store:
+        """The calls of a member with other times, as `ScriptCalls` names them."""
+        return store_of(self._calls(**times))
+
+    def _calls(self, **times: int) -> ScriptCalls:
+        all_times = {"session_ms": SESSION, "longest_ms": LONGEST, "retention_ms": 60_000} | times
+        return ScriptCalls(self.client, self.group, **all_times, now=lambda: self.now)
 
     def found(self, **positions: int) -> None:
         tps = {"p0": TP, "p1": OTHER}
@@ -103,6 +109,10 @@ class World:
     def _joined(self, member: str, incarnation: str, before: str, joining: Joining) -> Caller:
         answer = self.store.members.join(Caller(member, incarnation), before, joining)
         return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
+
+    def joining(self, member: str, incarnation: str = "i1", before: str = "", **how: Any) -> Caller:
+        """A member that joins with these fields of `Joining`."""
+        return self._joined(member, incarnation, before, Joining(FIELDS, **how))
 
     def logs_reach(self, end: int = 2**62) -> None:
         """A member's store call after a look at the logs."""

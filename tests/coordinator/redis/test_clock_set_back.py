@@ -11,7 +11,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.snapshot import read_group
-from coordinator.redis.store import Store, store_of
+from coordinator.redis.store import Store
 from coordinator.values import verdicts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from store_world import LONGEST, NO_MEMBER, SESSION, TOPICS, TP, WANTED, World, lane, offset
@@ -25,20 +25,6 @@ def ahead(world: World, step: Callable[[], object]) -> None:
     world.lapse(AHEAD)
     step()
     world.now -= AHEAD
-
-
-def other_store(world: World, *, session_ms: int) -> Store:
-    """The calls of a member with another session."""
-    return store_of(
-        ScriptCalls(
-            world.client,
-            world.group,
-            session_ms=session_ms,
-            longest_ms=LONGEST,
-            retention_ms=60_000,
-            now=lambda: world.now,
-        )
-    )
 
 
 def recovered(world: World, store: Store) -> None:
@@ -60,7 +46,7 @@ def test_recovering_to_working_takes_one_session_though_the_clock_was_ahead(worl
 def test_a_member_with_a_short_session_does_not_cut_a_recovery_that_others_need(world: World) -> None:
     world.found(p0=5)
     recovered(world, world.store)
-    short, me = other_store(world, session_ms=SESSION // 10), world.join(before="aa")
+    short, me = world.store_with(session_ms=SESSION // 10), world.join(before="aa")
     for passed in (0, SESSION - 1):
         world.lapse(passed)
         with pytest.raises(verdicts.Recovering):
@@ -72,7 +58,7 @@ def test_a_member_with_a_short_session_does_not_cut_a_recovery_that_others_need(
 def test_a_member_that_joins_with_a_short_session_does_not_cut_the_lease_of_another(world: World) -> None:
     world.found(p0=5)
     world.store.positions.acquire(world.join(), WANTED)
-    short = other_store(world, session_ms=SESSION // 10)
+    short = world.store_with(session_ms=SESSION // 10)
     joined = short.members.join(Caller("m-2", "i2"), "", Joining({}))
     other = Caller("m-2", "i2", joined.seen.nonce, str(joined.seen.seq))
     leases = GroupKeys(world.group).leases

@@ -7,15 +7,13 @@ import pytest
 from coordinator.errors import CheckpointMismatchError, StateFormatError
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord
-from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Caller, Sealed
-from coordinator.redis.store import store_of
 from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import Topic
-from store_world import LONGEST, OTHER, SESSION, TOPICS, TP, World, lane, offset
+from store_world import OTHER, SESSION, TOPICS, TP, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -55,8 +53,7 @@ def test_no_key_waits_longer_than_the_longest_delay_by_the_clock_of_redis(
     world: World, ahead_ms: int, waits_ms: int
 ) -> None:
     me = reading(world)
-    times = {"session_ms": SESSION, "longest_ms": LONGEST, "retention_ms": 60_000, "delay_ms": 5_000}
-    store = store_of(ScriptCalls(world.client, world.group, **times, now=lambda: world.now))
+    store = world.store_with(delay_ms=5_000)
     record = replace(RECORD, next_ms=world.now + ahead_ms, message="two\nlines 7 8")
     store.positions.seal(me, EARLY.digest, TO_7, (record,))
     assert store.poison.failing() == (replace(record, next_ms=world.now + waits_ms),)

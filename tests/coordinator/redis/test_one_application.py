@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from coordinator.redis.group_state import STANDBY, WORKING
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.replies import Caller, Joining
+from coordinator.redis.replies import Caller
 from coordinator.values import verdicts
 from store_world import SESSION, TP, WANTED, World, lane, offset
 
@@ -22,24 +23,8 @@ def founded(world: World) -> World:
     return world
 
 
-def join(
-    world: World,
-    member: str,
-    alone: str = "",
-    life: str = "i1",
-    *,
-    before: str = "",
-    role: str = "",
-    returns: bool = False,
-) -> Caller:
-    joining = Joining({"host": "h", "topics": "orders"}, alone=alone, role=role, returns=returns)
-    answer = world.store.members.join(Caller(member, life), before, joining)
-    return Caller(member, life, answer.seen.nonce, str(answer.seen.seq))
-
-
-def assign_all(world: World, caller: Caller) -> None:
-    look = world.store.members.look(caller).value
-    world.store.members.assign(caller, look.occasion, "test 1", {caller.member: WANTED})
+def join(world: World, member: str, alone: str = "", life: str = "i1", **how: Any) -> Caller:
+    return world.joining(member, life, alone=alone, **how)
 
 
 @pytest.mark.parametrize(("first", "second"), [("a", "b"), ("a", ""), ("", "b")])
@@ -125,7 +110,7 @@ def test_a_life_that_shares_comes_back_after_one_that_read_alone(founded: World)
 
 def test_a_standby_waits_beside_it_and_takes_over(founded: World) -> None:
     owner = join(founded, "m-1", "a")
-    assign_all(founded, owner)
+    founded.assign(owner, {owner.member: WANTED})
     standby = join(founded, "m-2", "b", role=STANDBY)
     assert founded.store.members.look(standby).value.role == STANDBY
     founded.lapse(LEASE_OVER)
@@ -140,7 +125,7 @@ def test_a_standby_waits_beside_it_and_takes_over(founded: World) -> None:
 def test_a_standby_that_has_read_before_another_one_ends_instead_of_taking_over(founded: World, has_read: bool) -> None:
     """For example a member whose lease ended, and whose successor died."""
     owner = join(founded, "m-1", "a")
-    assign_all(founded, owner)
+    founded.assign(owner, {owner.member: WANTED})
     standby = join(founded, "m-2", "b", role=STANDBY, returns=has_read)
     founded.lapse(LEASE_OVER)
     if has_read:
@@ -153,7 +138,7 @@ def test_a_standby_that_has_read_before_another_one_ends_instead_of_taking_over(
 def test_a_spare_whose_batches_were_empty_takes_over(founded: World) -> None:
     """Spark runs an empty batch at the start of each query."""
     owner = join(founded, "m-1", "a")
-    assign_all(founded, owner)
+    founded.assign(owner, {owner.member: WANTED})
     standby = join(founded, "m-2", "b", role=STANDBY)
     founded.store.positions.authorize(standby, offset())
     founded.lapse(LEASE_OVER)
@@ -162,11 +147,11 @@ def test_a_spare_whose_batches_were_empty_takes_over(founded: World) -> None:
 
 def test_a_standby_that_has_read_in_an_earlier_life_ends(founded: World) -> None:
     owner = join(founded, "m-1", "a")
-    assign_all(founded, owner)
+    founded.assign(owner, {owner.member: WANTED})
     (mine,) = founded.store.positions.acquire(owner, WANTED).value.ownership[TP]
     founded.store.positions.authorize(owner, offset(lane(mine.epoch, 0, 10)))
     founded.lapse(LEASE_OVER)
-    assign_all(founded, join(founded, "m-2", "b"))
+    founded.assign(join(founded, "m-2", "b"), {"m-2": WANTED})
     again = join(founded, "m-1", "a", "i2", role=STANDBY)
     founded.lapse(LEASE_OVER)
     with pytest.raises(verdicts.Missed):
@@ -212,7 +197,7 @@ def test_a_join_of_two_reads_starts_again_beside_its_former_life(founded: World)
 
 def test_a_member_that_stands_by_again_reads_nothing_beside_the_one_that_works(founded: World) -> None:
     owner = join(founded, "m-1", "a")
-    assign_all(founded, owner)
+    founded.assign(owner, {owner.member: WANTED})
     (mine,) = founded.store.positions.acquire(owner, WANTED).value.ownership[TP]
     planned = offset(lane(mine.epoch, 0, 10))
     assert founded.store.positions.authorize(owner, planned).value.owned
@@ -226,8 +211,7 @@ def test_only_one_standby_takes_over_from_several_lost_members(founded: World) -
     """They shared the group; a standby that reads alone works by itself."""
     for member in ("m-1", "m-2"):
         first = join(founded, member)
-    look = founded.store.members.look(first).value
-    founded.store.members.assign(first, look.occasion, "test 1", {"m-1": WANTED, "m-2": {TP: ()}})
+    founded.assign(first, {"m-1": WANTED, "m-2": {TP: ()}})
     for member in ("m-3", "m-4"):
         standby = join(founded, member, member, role=STANDBY)
     founded.lapse(LEASE_OVER)

@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.replies import Caller, Joining
+from coordinator.redis.replies import Caller
 from coordinator.values import verdicts
 from coordinator.values.ranges import WHOLE, offsets_of
 from store_world import SESSION, TP, World
@@ -14,9 +14,7 @@ ON_EACH_SERVER = True
 def join(
     world: World, member: str, incarnation: str = "i1", *, ordering: str = "none", of_filter: str = "", before: str = ""
 ) -> Caller:
-    joining = Joining({"host": "h", "topics": "orders"}, filter=of_filter, ordering=ordering, next_nonce="bb")
-    answer = world.store.members.join(Caller(member, incarnation), before, joining)
-    return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
+    return world.joining(member, incarnation, before, filter=of_filter, ordering=ordering, next_nonce="bb")
 
 
 def in_force(world: World) -> tuple[str, str]:

@@ -7,10 +7,9 @@ from typing import cast
 
 import pytest
 
-from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Caller, Joining
-from coordinator.redis.store import Store, store_of
+from coordinator.redis.store import Store
 from coordinator.values.subscription import Topic, TopicPartition
 from coordinator.values.verdicts import Recovering
 from store_world import FIELDS, LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, World
@@ -19,14 +18,6 @@ ON_EACH_SERVER = True
 MINUTE = 60_000
 LEFT = TopicPartition("payments", 0)
 LEFT_TOPICS = {"payments": Topic("payments", "id-2", (0,))}
-
-
-def member_of(
-    world: World, *, session_ms: int = SESSION, retention_ms: int = MINUTE, grace_ms: int = 0, longest_ms: int = LONGEST
-) -> Store:
-    """The calls of a member with these settings."""
-    times = {"session_ms": session_ms, "longest_ms": longest_ms, "retention_ms": retention_ms, "grace_ms": grace_ms}
-    return store_of(ScriptCalls(world.client, world.group, **times, now=lambda: world.now))
 
 
 def join(store: Store, member: str, before: str = "") -> Caller:
@@ -49,7 +40,7 @@ def expires_in_ms(world: World) -> list[int]:
 def test_each_heartbeat_keeps_the_group_for_the_longest_retention(world: World) -> None:
     world.now = world.store.positions.now_ms()
     world.found(p0=5)
-    short, long = member_of(world, retention_ms=MINUTE), member_of(world, retention_ms=60 * MINUTE)
+    short, long = world.store_with(retention_ms=MINUTE), world.store_with(retention_ms=60 * MINUTE)
     first, second = join(short, "m-1"), join(long, "m-2")
     long.members.heartbeat(second)
     short.members.heartbeat(first)
@@ -59,7 +50,7 @@ def test_each_heartbeat_keeps_the_group_for_the_longest_retention(world: World) 
 def test_a_topic_without_subscribers_is_kept_for_the_longest_retention(world: World) -> None:
     world.found(p0=5)
     world.store.positions.create("", LEFT_TOPICS, {LEFT: 7})
-    short, long = member_of(world, retention_ms=MINUTE), member_of(world, retention_ms=3 * MINUTE)
+    short, long = world.store_with(retention_ms=MINUTE), world.store_with(retention_ms=3 * MINUTE)
     first, _ = join(short, "m-1"), join(long, "m-2")
     assert short.members.forget(first, ["payments"]).value == ()
     world.lapse(3 * MINUTE - 1)
@@ -70,8 +61,8 @@ def test_a_topic_without_subscribers_is_kept_for_the_longest_retention(world: Wo
 
 def test_a_growth_waits_for_the_longest_grace_whoever_sees_it(world: World) -> None:
     world.store.positions.create("aa", {"orders": Topic("orders", "id-1", (0,))}, {TP: 0}, grace_ms=MINUTE)
-    join(member_of(world, grace_ms=10 * MINUTE), "m-1")
-    one = member_of(world, grace_ms=0)
+    join(world.store_with(grace_ms=10 * MINUTE), "m-1")
+    one = world.store_with(grace_ms=0)
     join(one, "m-2")
     one.positions.create("", TOPICS, {OTHER: 0}, grace_ms=0)
     assert [g.until_ms - g.seen_ms for g in one.positions.growths()] == [10 * MINUTE]
@@ -91,23 +82,23 @@ SMALL = {"session": SESSION, "longest": LONGEST, "retention": MINUTE, "grace": 0
 
 def test_the_largest_count_until_a_member_joins_alone(world: World) -> None:
     world.found(p0=5)
-    join(member_of(world, **LARGE), "m-1")
-    join(member_of(world), "m-2")
+    join(world.store_with(**LARGE), "m-1")
+    join(world.store_with(), "m-2")
     assert group_times(world) == LARGEST
     world.lapse(9_000)  # the lease of m-1 runs to the end of this moment
-    join(member_of(world), "m-3")
+    join(world.store_with(), "m-3")
     assert group_times(world) == LARGEST
     world.lapse(SESSION + 1)
-    join(member_of(world), "m-4")
+    join(world.store_with(), "m-4")
     assert group_times(world) == SMALL
 
 
 def test_a_member_that_slept_raises_them_again(world: World) -> None:
     world.found(p0=5)
-    large = member_of(world, **LARGE)
+    large = world.store_with(**LARGE)
     sleeper = join(large, "m-1")
     world.lapse(9_001)
-    join(member_of(world), "m-2")
+    join(world.store_with(), "m-2")
     assert group_times(world) == SMALL
     large.members.heartbeat(sleeper)
     assert group_times(world) == LARGEST
@@ -116,20 +107,20 @@ def test_a_member_that_slept_raises_them_again(world: World) -> None:
 def test_they_do_not_go_down_for_the_first_member_that_joins_after_an_outage(world: World) -> None:
     """All leases have ended, so the others get time to come back, and their settings count (rule: outage-grace)."""
     world.found(p0=5)
-    join(member_of(world, **LARGE), "m-1")
-    join(member_of(world), "m-2")
+    join(world.store_with(**LARGE), "m-1")
+    join(world.store_with(), "m-2")
     world.now += 9_001
-    join(member_of(world), "m-2")
+    join(world.store_with(), "m-2")
     assert group_times(world) == LARGEST
 
 
 def test_after_an_outage_each_member_gets_half_of_its_own_session(world: World) -> None:
     """Rule: outage-grace. A short session must not end in an outage that a long one does not feel."""
     world.found(p0=5)
-    join(member_of(world, **LARGE), "m-1")
-    join(member_of(world), "m-2")
+    join(world.store_with(**LARGE), "m-1")
+    join(world.store_with(), "m-2")
     world.now += SESSION + 1
-    join(member_of(world, **LARGE), "m-1")
+    join(world.store_with(**LARGE), "m-1")
     leases = GroupKeys(world.group).leases
     ends = {member: world.redis.zscore(leases, member) for member in ("m-1", "m-2")}
     assert ends == {"m-1": world.now + 9_000, "m-2": world.now + SESSION // 2}
@@ -138,9 +129,9 @@ def test_after_an_outage_each_member_gets_half_of_its_own_session(world: World) 
 def test_they_do_not_go_down_while_the_group_recovers(world: World) -> None:
     """Members of before the loss have no lease yet, and may join again."""
     world.found(p0=5)
-    small = member_of(world)
+    small = world.store_with()
     join(small, "m-2")
-    join(member_of(world, **LARGE), "m-1")
+    join(world.store_with(**LARGE), "m-1")
     world.restart()
     small.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
     join(small, "m-2", "aa")

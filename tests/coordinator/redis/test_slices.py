@@ -1,54 +1,22 @@
 """Slices of a group without order, in a real Redis: handed out, committed, handed out again (rule: hand-out)."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordinator.progress.ownership import Fact, Facts, Owned, completed
+from coordinator.progress.ownership import Fact, Owned
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.replies import Caller, HandedOut, Joining
-from coordinator.redis.store import store_of
+from coordinator.redis.replies import HandedOut
 from coordinator.values import verdicts
 from coordinator.values.ranges import WHOLE, HashRange, Offsets, offsets_of
+from handed_slices import commit, hand_out, join, offset_of, slices
 from store_world import BIG, LONGEST, OTHER, SESSION, TOPICS, TP, StoreServer, World
 
 ON_EACH_SERVER = True
-
-
-def join(world: World, member: str, incarnation: str = "i1", ordering: str = "none", nonce: str = "bb") -> Caller:
-    joining = Joining({"host": "h", "topics": "orders"}, ordering=ordering, next_nonce=nonce)
-    answer = world.store.members.join(Caller(member, incarnation), "", joining)
-    return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
-
-
-def hand_out(world: World, caller: Caller, most: int = 100, *, end: int = 50, size: int = 100) -> HandedOut:
-    return world.store.positions.hand_out(caller, {TP: end}, most, size).value
-
-
-def offset_of(member: str, handed: HandedOut, topic_id: str = "id-1") -> StreamOffset:
-    """The offset of a batch that reads all slices of an answer."""
-    lanes = {tp: (Lane(WHOLE, handed.epoch, o[0].start, o),) for tp, o in handed.slices.items()}
-    return StreamOffset("g", member, handed.reset, {"orders": topic_id}, lanes, by_key=False)
-
-
-def commit(world: World, caller: Caller, handed: HandedOut) -> Facts:
-    """Authorise and commit all slices of an answer; the refused facts."""
-    end = offset_of(caller.member, handed)
-    return world.store.positions.commit(caller, end, completed(end)).value.refused
-
-
-def texts(offsets: Iterable[object]) -> str:
-    return " ".join(map(str, offsets))
-
-
-def slices(handed: HandedOut) -> str:
-    return texts(handed.slices.get(TP, ()))
 
 
 def test_the_example_of_the_draft_kip(world: World) -> None:
@@ -121,9 +89,7 @@ def test_a_heartbeat_keeps_slices(world: World) -> None:
 def test_the_lease_of_the_holder_counts_not_the_session_of_the_caller(world: World, session: int) -> None:
     world.found()
     hand_out(world, join(world, "m-1"), 10)
-    times = {"session_ms": session, "longest_ms": LONGEST, "retention_ms": 60_000}
-    calls = ScriptCalls(world.client, world.group, **times, now=lambda: world.now)
-    world.store = store_of(calls)
+    world.store = world.store_with(session_ms=session)
     other = join(world, "m-2")
     world.lapse(SESSION)
     world.store.members.heartbeat(other)
@@ -282,7 +248,7 @@ def test_partitions_take_turns_and_the_furthest_behind_is_first(world: World) ->
     world.found(p0=0, p1=90)
     me = join(world, "m-1")
     handed = world.store.positions.hand_out(me, {OTHER: 92, TP: 92}, 24, 20).value
-    assert {tp: texts(o) for tp, o in handed.slices.items()} == {OTHER: "90-91", TP: "0-21"}
+    assert {tp: " ".join(map(str, o)) for tp, o in handed.slices.items()} == {OTHER: "90-91", TP: "0-21"}
 
 
 def test_large_offsets_are_exact(world: World) -> None:
