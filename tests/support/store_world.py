@@ -128,6 +128,11 @@ class World:
         entries = cast(list[tuple[str, dict[str, str]]], self.redis.xrange(GroupKeys(self.group).events))
         return [fields["why"] for _, fields in entries if fields["event"] == kind]
 
+    def longest_times(self) -> dict[str, int]:
+        """The longest times of the members, by name."""
+        meta = cast(dict[str, str], self.redis.hgetall(GroupKeys(self.group).meta))
+        return {name: int(meta[f"{name}_ms"]) for name in ("session", "longest", "retention", "grace")}
+
     def positions(self, tp: TopicPartition = TP) -> dict[str, str]:
         with self.client.reading() as reading:
             return reading.hgetall(GroupKeys(self.group).segments(tp))

@@ -162,29 +162,6 @@ def assign(world: World, caller: Caller, assignment: Assignment) -> None:
     world.store.members.assign(caller, world.store.members.look(caller).value.occasion, "test 1", assignment)
 
 
-def test_a_range_that_is_handed_over_is_assigned_revoked_and_assigned(world: World) -> None:
-    world.found(p0=0, p1=0)
-    one, two = world.join(), world.join("m-2", "i2")
-    world.store.positions.acquire(one, {TP: (WHOLE,), OTHER: (WHOLE,)})
-    assign(world, one, {"m-1": {TP: (LOWER,), OTHER: (WHOLE,)}, "m-2": {TP: (UPPER,)}})
-    world.store.members.release(one, {TP: (UPPER,)})
-    world.store.positions.acquire(two, {TP: (UPPER,)})
-    world.store.positions.acquire(two, {TP: (UPPER,)})
-    world.store.members.leave(two, {TP: ()})
-
-    assert events(world) == [
-        ("found", "", ""),
-        ("join", "m-1", ""),
-        ("join", "m-2", ""),
-        ("assigned", "m-1", "orders-0 whole, orders-1 whole"),
-        ("plan", "m-1", ""),
-        ("revoked", "m-1", f"orders-0 {UPPER}"),
-        ("assigned", "m-2", f"orders-0 {UPPER}"),
-        ("revoked", "m-2", f"orders-0 {UPPER}"),
-        ("leave", "m-2", ""),
-    ]
-
-
 def test_half_written_ranges_of_a_leaving_member_are_not_revoked(world: World) -> None:
     me = world.owner()
     world.store.members.leave(me, {TP: (UPPER,)})

@@ -84,15 +84,6 @@ def test_a_clock_that_is_set_back_a_little_is_not_worth_an_event(world: World) -
     assert world.events("clock") == []
 
 
-def test_ranges_of_a_dead_member_are_takeable_a_session_after_the_clock_is_set_back(world: World) -> None:
-    world.found(p0=5)
-    ahead(world, lambda: world.store.positions.acquire(world.join("dead"), WANTED))
-    me = world.join()
-    assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: ()}
-    world.outlive(me)
-    assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
-
-
 def test_a_living_member_keeps_its_ranges_when_the_clock_is_set_back(world: World) -> None:
     world.found(p0=5)
     ahead(world, lambda: world.store.positions.acquire(world.join(), WANTED))

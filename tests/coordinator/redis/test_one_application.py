@@ -27,17 +27,6 @@ def join(world: World, member: str, alone: str = "", life: str = "i1", **how: An
     return world.joining(member, life, alone=alone, **how)
 
 
-@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("a", ""), ("", "b")])
-def test_a_group_that_one_application_reads_alone_admits_no_other(founded: World, first: str, second: str) -> None:
-    join(founded, "m-1", first)
-    with pytest.raises(verdicts.Alone) as refused:
-        join(founded, "m-2", second)
-    assert (refused.value.member, refused.value.theirs) == ("m-1", first)
-    assert refused.value.lease_end_ms == founded.now + SESSION
-    founded.lapse(LEASE_OVER)
-    assert join(founded, "m-2", second).nonce
-
-
 @pytest.mark.parametrize("alone", ["", "a"])
 def test_members_of_one_application_read_together(founded: World, alone: str) -> None:
     """Both reads of a join of streams, for example; and all members of a group that is shared."""
@@ -63,17 +52,6 @@ def test_a_member_whose_lease_ended_reads_nothing_beside_the_next_one(
     join(founded, "m-2", second)
     with pytest.raises(verdicts.Rejoin):
         CALLS[verb](founded, slept)
-
-
-@pytest.mark.parametrize("gone", [pytest.param(False, id="at work"), pytest.param(True, id="gone again")])
-def test_a_life_that_reads_alone_ends_once_another_has_read(founded: World, gone: bool) -> None:
-    """Its checkpoint lacks what the other one read, also if that one has gone."""
-    slept = join(founded, "m-1", "a")
-    founded.lapse(LEASE_OVER)
-    join(founded, "m-2", "b")
-    founded.lapse(LEASE_OVER if gone else 0)
-    with pytest.raises(verdicts.Missed):
-        join(founded, "m-1", "a", before=slept.nonce)
 
 
 @pytest.mark.parametrize(

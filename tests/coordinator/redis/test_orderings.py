@@ -5,7 +5,7 @@ import pytest
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Caller
 from coordinator.values import verdicts
-from coordinator.values.ranges import WHOLE, offsets_of
+from coordinator.values.ranges import offsets_of
 from store_world import SESSION, TP, World
 
 ON_EACH_SERVER = True
@@ -21,22 +21,6 @@ def in_force(world: World) -> tuple[str, str]:
     """Ordering and filter of the group."""
     meta = GroupKeys(world.group).meta
     return str(world.redis.hget(meta, "ordering") or "key"), str(world.redis.hget(meta, "filter") or "")
-
-
-def test_a_group_changes_its_ordering_only_without_other_members(world: World) -> None:
-    world.found()
-    by_key = join(world, "m-1", ordering="key")
-    with pytest.raises(verdicts.OtherOrdering) as refused:
-        join(world, "m-2")
-    assert (refused.value.theirs, refused.value.member) == ("key", "m-1")
-    assert (refused.value.lease_end_ms, refused.value.now_ms) == (world.now + SESSION, world.now)
-    world.lapse(SESSION + 1)
-    assert join(world, "m-2").nonce == "bb"
-    with pytest.raises(verdicts.Rejoin):
-        world.store.positions.acquire(by_key, {TP: (WHOLE,)})
-    with pytest.raises(verdicts.OtherOrdering):
-        join(world, "m-1", "i2", ordering="key")
-    assert in_force(world) == ("none", "")
 
 
 @pytest.mark.parametrize(

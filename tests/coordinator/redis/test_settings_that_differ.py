@@ -3,8 +3,6 @@
 rule: settings-that-differ. The clock stands still between calls.
 """
 
-from typing import cast
-
 import pytest
 
 from coordinator.redis.keys import GroupKeys
@@ -23,28 +21,6 @@ LEFT_TOPICS = {"payments": Topic("payments", "id-2", (0,))}
 def join(store: Store, member: str, before: str = "") -> Caller:
     seen = store.members.join(Caller(member, "i1"), before, Joining(FIELDS)).seen
     return Caller(member, "i1", seen.nonce, str(seen.seq))
-
-
-def group_times(world: World) -> dict[str, int]:
-    """The times in `meta` by name."""
-    meta = cast(dict[str, str], world.redis.hgetall(GroupKeys(world.group).meta))
-    return {name: int(meta[f"{name}_ms"]) for name in ("session", "longest", "retention", "grace")}
-
-
-def expires_in_ms(world: World) -> list[int]:
-    """When the positions and `meta` expire, to a tenth of a minute: they expire by the server's own clock."""
-    keys = GroupKeys(world.group)
-    return [round(float(str(world.redis.pttl(key))) / 6_000) * 6_000 for key in (keys.meta, keys.segments(TP))]
-
-
-def test_each_heartbeat_keeps_the_group_for_the_longest_retention(world: World) -> None:
-    world.now = world.store.positions.now_ms()
-    world.found(p0=5)
-    short, long = world.store_with(retention_ms=MINUTE), world.store_with(retention_ms=60 * MINUTE)
-    first, second = join(short, "m-1"), join(long, "m-2")
-    long.members.heartbeat(second)
-    short.members.heartbeat(first)
-    assert expires_in_ms(world) == [60 * MINUTE] * 2
 
 
 def test_a_topic_without_subscribers_is_kept_for_the_longest_retention(world: World) -> None:
@@ -80,28 +56,15 @@ LARGEST = {"session": 9_000, "longest": 90_000, "retention": 9 * MINUTE, "grace"
 SMALL = {"session": SESSION, "longest": LONGEST, "retention": MINUTE, "grace": 0}
 
 
-def test_the_largest_count_until_a_member_joins_alone(world: World) -> None:
-    world.found(p0=5)
-    join(world.store_with(**LARGE), "m-1")
-    join(world.store_with(), "m-2")
-    assert group_times(world) == LARGEST
-    world.lapse(9_000)  # the lease of m-1 runs to the end of this moment
-    join(world.store_with(), "m-3")
-    assert group_times(world) == LARGEST
-    world.lapse(SESSION + 1)
-    join(world.store_with(), "m-4")
-    assert group_times(world) == SMALL
-
-
 def test_a_member_that_slept_raises_them_again(world: World) -> None:
     world.found(p0=5)
     large = world.store_with(**LARGE)
     sleeper = join(large, "m-1")
     world.lapse(9_001)
     join(world.store_with(), "m-2")
-    assert group_times(world) == SMALL
+    assert world.longest_times() == SMALL
     large.members.heartbeat(sleeper)
-    assert group_times(world) == LARGEST
+    assert world.longest_times() == LARGEST
 
 
 def test_they_do_not_go_down_for_the_first_member_that_joins_after_an_outage(world: World) -> None:
@@ -111,7 +74,7 @@ def test_they_do_not_go_down_for_the_first_member_that_joins_after_an_outage(wor
     join(world.store_with(), "m-2")
     world.now += 9_001
     join(world.store_with(), "m-2")
-    assert group_times(world) == LARGEST
+    assert world.longest_times() == LARGEST
 
 
 def test_after_an_outage_each_member_gets_half_of_its_own_session(world: World) -> None:
@@ -137,4 +100,4 @@ def test_they_do_not_go_down_while_the_group_recovers(world: World) -> None:
     join(small, "m-2", "aa")
     with pytest.raises(Recovering):
         join(small, "m-3")
-    assert (group_times(world)["retention"], group_times(world)["grace"]) == (9 * MINUTE, 9 * MINUTE)
+    assert (world.longest_times()["retention"], world.longest_times()["grace"]) == (9 * MINUTE, 9 * MINUTE)

@@ -19,59 +19,11 @@ from store_world import BIG, LONGEST, OTHER, SESSION, TOPICS, TP, StoreServer, W
 ON_EACH_SERVER = True
 
 
-def test_the_example_of_the_draft_kip(world: World) -> None:
-    """[40-49]: the first member gets [40-44], the second [45-49], though offset 40 is the lowest that is not done."""
-    world.found(p0=40)
-    first, second = join(world, "m-1"), join(world, "m-2")
-    one, two = hand_out(world, first, 5), hand_out(world, second, 5)
-    assert (slices(one), slices(two)) == ("40-44", "45-49")
-    assert one.positions[TP] == two.positions[TP] == 40
-    assert commit(world, second, two) == {}
-    assert (world.positions(), world.ics()) == ({str(WHOLE): "40"}, {str(WHOLE): "45-49"})  # one range, not five
-    assert commit(world, first, one) == {}
-    assert (world.positions(), world.ics()) == ({str(WHOLE): "50"}, {})
-    assert slices(hand_out(world, second)) == ""
-
-
-def test_a_repeated_call_gets_the_same_offsets_at_a_new_lane_epoch(world: World) -> None:
-    world.found()
-    me, other = join(world, "m-1"), join(world, "m-2")
-    before = hand_out(world, me, 10)
-    again = hand_out(world, me, 10)
-    assert (slices(before), slices(again)) == ("0-9", "0-9")
-    assert before.epoch != again.epoch
-    assert world.store.positions.authorize(me, offset_of("m-1", before)).value.owned == {TP: ()}
-    assert commit(world, me, before) == {TP: (Fact(WHOLE, 0, before.epoch, offsets_of("0-9")),)}
-    assert slices(hand_out(world, other, 10)) == "10-19"
-
-
 def test_a_look_hands_out_nothing(world: World) -> None:
     world.found(p0=7)
     looked = hand_out(world, join(world, "m-1"), 0)
     assert (looked.positions, looked.slices, looked.epoch) == ({TP: 7}, {}, "")
     assert looked.topic_ids == {"orders": "id-1"}
-
-
-def test_handed_out_to_lapsed_to_handed_out_again(world: World) -> None:
-    world.found()
-    dead, alive = join(world, "m-1"), join(world, "m-2")
-    lost = hand_out(world, dead, 10)
-    world.lapse(SESSION)
-    world.store.members.heartbeat(alive)
-    assert slices(hand_out(world, alive, 10)) == "10-19"
-    world.lapse(1)
-    assert slices(hand_out(world, alive, 10)) == "0-9"
-    assert world.events("lost") == ["handed out again to m-2: no sign of life of its member"]
-    assert commit(world, dead, lost) == {TP: (Fact(WHOLE, 0, lost.epoch, offsets_of("0-9")),)}
-    assert world.positions() == {str(WHOLE): "0"}
-
-
-def test_a_lapsed_member_keeps_its_slices_until_another_one_asks(world: World) -> None:
-    world.found()
-    me = join(world, "m-1")
-    mine = hand_out(world, me, 10)
-    world.lapse(10 * SESSION)
-    assert commit(world, me, mine) == {}
 
 
 def test_a_heartbeat_keeps_slices(world: World) -> None:
@@ -225,15 +177,6 @@ def test_a_member_may_not_use_the_lane_epoch_of_another_one(world: World) -> Non
     assert commit(world, forger, mine) == {TP: (Fact(WHOLE, 0, mine.epoch, offsets_of("0-9")),)}
 
 
-def test_done_offsets_are_left_out_of_slices(world: World) -> None:
-    world.found(p0=40)
-    world.set_ics({str(WHOLE): "43-45 48-49"})
-    handed = hand_out(world, join(world, "m-1"), 5)
-    assert slices(handed) == "40-42 46-47"
-    assert commit(world, join(world, "m-1"), handed) == {}
-    assert world.positions() == {str(WHOLE): "50"}
-
-
 def test_after_order_offsets_count_as_done_once_they_are_done_in_all_hashes(world: World) -> None:
     world.found()
     lower, upper = HashRange(0, 2**62 - 1), HashRange(2**62, 2**63 - 1)
@@ -258,15 +201,6 @@ def test_large_offsets_are_exact(world: World) -> None:
     assert slices(one) == f"{BIG}-{BIG + 2}"
     assert commit(world, me, one) == {}
     assert slices(hand_out(world, me, 3, end=BIG + 4)) == f"{BIG + 3}-{BIG + 3}"
-
-
-def test_a_change_of_ordering_makes_slices_void(world: World) -> None:
-    world.found()
-    mine = hand_out(world, join(world, "m-1"), 10)
-    join(world, "m-1", "i2", ordering="key", nonce="cc")
-    again = join(world, "m-1", "i3", nonce="dd")
-    assert world.store.positions.authorize(again, offset_of("m-1", mine)).value.owned == {TP: ()}
-    assert slices(hand_out(world, again, 10)) == "0-9"
 
 
 def test_slices_of_a_log_that_was_cut_are_void(world: World) -> None:

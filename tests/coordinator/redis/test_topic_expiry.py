@@ -55,16 +55,6 @@ def test_retention_is_over__gone_with_all_its_keys_and_nothing_else(world: World
     assert world.events("forget") == ["payments: no member has subscribed to it for offsetsRetention"]
 
 
-def test_a_member_subscribes_before__kept_and_its_time_begins_anew(world: World, me: Caller) -> None:
-    asks(world, me)
-    world.lapse(RETENTION_MS - 1)
-    two = world.join("m-2", "i2", topics="orders,payments")
-    assert asks(world, me, later_ms=1) == ()
-    world.store.members.leave(two, {})
-    assert asks(world, me, later_ms=RETENTION_MS) == ()
-    assert asks(world, me, later_ms=RETENTION_MS) == (LEFT,)
-
-
 def test_first_positions_are_asked_for_before__kept_until_that_member_joins(world: World, me: Caller) -> None:
     """A query places partitions before it joins: between the two, they must not vanish."""
     asks(world, me)
