@@ -31,7 +31,7 @@ FAULTS = (
         "outage-grace",
         "the first caller after an outage gets the ranges of all others",
         Fails(f"{_LEASES}:grant_grace", "its / 3"),
-        f"{_MEMBER}long_batches.py::test_an_outage_of_about_a_session_or_longer__the_first_caller_takes_nothing",
+        "tests/rules/test_ownership.py::test_outage_grace__the_first_caller_after_an_outage_takes_nothing_for_half_a_session",
     ),
     Fault(
         "fence-by-lane-epoch",
@@ -85,7 +85,7 @@ FAULTS = (
         "one-filter",
         "a member joins beside another filter",
         Put(_JOIN, "refiltered or reordered", "reordered"),
-        f"{_MEMBER}filters.py::test_a_member_with_another_filter_is_refused_by_name_while_the_old_one_renews_its_lease",
+        "tests/rules/test_ownership.py::test_one_filter__a_member_with_another_one_waits_for_the_end_of_the_lease",
     ),
     Fault(
         "first-assignment-wins",
@@ -103,20 +103,19 @@ FAULTS = (
         "checked-assignment",
         "an assignment with a hole is accepted",
         Without("coordinator/assignment/assigning.py:_checked", "check(assignment"),
-        f"{_ASSIGNMENT}assigning.py::test_a_broken_assignor_is_a_named_failure_and_whole_partitions_are_assigned",
+        "tests/rules/test_ownership.py::test_checked_assignment__whole_partitions_instead_of_one_with_a_hole",
     ),
     Fault(
         "sharing-policies",
         "policies are ignored in assignments",
         Holds("coordinator/assignment/assigning.py:assigned", "may_share"),
-        schedules=60,
+        "tests/rules/test_ownership.py::test_sharing_policies__a_partition_is_split_only_while_it_may_be_shared",
     ),
     Fault(
         "sharing-policies",
         "the Commit API ignores the policies of topics",
         Without(f"{_SHARED}policies.lua:forbidding_code", "'89'"),
-        "tests/coordinator/commits/test_commit_api_refusals.py::"
-        "test_a_policy_that_forbids_individual_commits_refuses_them_at_once",
+        "tests/rules/test_ownership.py::test_sharing_policies__the_commit_api_refuses_what_a_policy_forbids",
     ),
     Fault(
         "cluster-policies",
@@ -128,13 +127,13 @@ FAULTS = (
         "partition-order",
         "a partition in order is read by several tasks",
         Fails("coordinator/plan/packing.py:_bundles", "or ordered"),
-        "tests/coordinator/plan/test_packing.py::test_a_partition_in_order_is_read_by_one_task",
+        "tests/rules/test_ownership.py::test_partition_order__one_task_reads_all_lanes_of_a_partition",
     ),
     Fault(
         "current-cluster",
         "a member does not ask Kafka for a partition that it is assigned and does not know",
         Fails("coordinator/member/owning.py:_catch_up", "if missing"),
-        f"{_MEMBER}owning.py::test_assigned_a_partition_that_is_new_to_this_member__ask_kafka_at_once",
+        "tests/rules/test_ownership.py::test_current_cluster__a_member_asks_kafka_at_once_for_a_partition_that_it_does_not_know",
     ),
     Fault(
         "release-to-a-waiting-owner",
@@ -146,13 +145,13 @@ FAULTS = (
         "pinned-or-assigned",
         "an assigned member joins pinned ones",
         Fails(f"{_PINNED}:holds", "pins == ''"),
-        f"{_REDIS}pinned.py::test_an_assigned_member_is_held_while_pinned_ones_work",
+        "tests/rules/test_ownership.py::test_pinned_or_assigned__an_assigned_member_is_held_while_a_pinned_one_works",
     ),
     Fault(
         "one-claim-per-hash",
         "two working members claim a hash",
         Put(f"{_PINNED}:holds", "share_hashes(claims[1], theirs)", "false"),
-        f"{_REDIS}pinned.py::test_a_member_with_a_hash_of_a_working_one_is_held",
+        "tests/rules/test_ownership.py::test_one_claim_per_hash__of_a_working_member_until_its_lease_has_ended",
     ),
     Fault(
         "leave-keeps-unconfirmed",
@@ -164,19 +163,19 @@ FAULTS = (
         "one-member-a-set",
         "a member that moves does not commit",
         Put("coordinator/member/service.py:Service", "(*COMMIT, settled)", "(*ALIVE, settled)"),
-        f"{_REDIS}replica_sets.py::test_a_member_that_settles_and_leaves_repeats_nothing",
+        "tests/rules/test_ownership.py::test_one_member_a_set__it_commits_the_batch_in_the_sink_before_it_leaves",
     ),
     Fault(
         "standby-takes-over",
         "a standby counts as a working member",
         Holds(f"{_LEASES}:working_members", "not waits"),
-        f"{_REDIS}standbys.py::test_a_standby_beside_a_working_member_is_assigned_nothing",
+        "tests/rules/test_ownership.py::test_standby_takes_over__from_an_owner_whose_lease_has_ended",
     ),
     Fault(
         "drain-hands-over",
         "all members are drained, and nobody reads",
         Fails(f"{_LUA}drain.lua", "others == 0"),
-        "tests/coordinator/tools/operations/test_draining.py::test_without_another_working_member_nothing_happens",
+        "tests/rules/test_ownership.py::test_drain_hands_over__a_drained_member_reads_on_until_its_next_owner_waits",
     ),
     # Without order, and settings of members
     Fault(

@@ -53,14 +53,6 @@ def test_members_equal_to_partitions_are_not_touched_by_a_policy(assignor: Assig
     assert assigned(assignor, members, {"t": 3}, {}, OFF) == assigned(assignor, members, {"t": 3}, {}, Policy())
 
 
-def test_a_partition_is_split_again_when_it_may_be_shared_again() -> None:
-    members = some_members(2, "t")
-    halves = assigned(Grouped(), members, {"t": 1}, {}, Policy())
-    one = assigned(Grouped(), members, {"t": 1}, halves, OFF)
-    again = assigned(Grouped(), members, {"t": 1}, one, Policy())
-    assert (splits(halves), splits(one), splits(again)) == (1, 0, 1)
-
-
 TP = TopicPartition("t", 0)
 LOWER, UPPER = cuts(2)
 BY_TEXT = TopicPartition("t", "0")  # type: ignore[arg-type]
@@ -139,11 +131,6 @@ BROKEN = [
     pytest.param(finest, "more than 10016 hash ranges", id="a million ranges", marks=pytest.mark.long),
     pytest.param(lambda *_: Endless(), "entries", id="members without end"),
     pytest.param(lambda m, *_: {m[0].member: {TP: (LOWER, LOWER)}}, "overlap", id="ranges that overlap"),
-    pytest.param(
-        lambda m, *_: {m[0].member: {TP: (LOWER,)}},
-        "no member owns 4000000000000000-7fffffffffffffff of t-0",
-        id="a hole",
-    ),
     pytest.param(emptied, "no member owns", id="it empties its arguments"),
 ]
 

@@ -1,8 +1,6 @@
 """The Commit API on a real Redis: repeated and late commits, the cap, policies, lost lanes, damage."""
 
-import json
 import logging
-import shlex
 
 import pytest
 
@@ -11,14 +9,11 @@ from coordinator.commits.commit_api import RANGES_MAX, CommitApi, Committed
 from coordinator.errors import (
     CheckpointMismatchError,
     CorruptCommitError,
-    IndividualCommitNotAllowedError,
     IndividualCommitTooOldError,
     MaxIndividualCommitReachedError,
     StateFormatError,
     TooManyRangesError,
-    TopicRangeFetchNotAllowedError,
 )
-from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.values.key_hash import cuts
@@ -29,12 +24,6 @@ ON_EACH_SERVER = True
 
 
 LOWER, UPPER = cuts(2)
-
-
-def batch_of(world: World, *lanes: Lane) -> CommitApi:
-    """The Commit API of the member's batch that reads those lanes."""
-    end = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: lanes})
-    return CommitApi.of_offset(world.url, json.dumps(end.to_json()))
 
 
 def test_a_repeated_commit_is_no_error_but_counted_and_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -94,23 +83,6 @@ def test_the_cap_is_held_over_all_members_of_a_partition(world: World) -> None:
     with pytest.raises(MaxIndividualCommitReachedError):
         upper.commit(TP, ranges("45-45"))
     assert upper.commit(TP, ranges("43-43")) == Committed(43, 2, 0, ())
-
-
-def test_a_policy_that_forbids_individual_commits_refuses_them_at_once(world: World) -> None:
-    commits = api(world)
-    policies = world.policies
-    policies.set_policy({"accept.individual.commit": "false"})
-    with pytest.raises(IndividualCommitNotAllowedError) as refused:
-        commits.commit(TP, ranges("43-44"))
-    assert refused.value.code == 88
-    assert f"coop-kafka policy {shlex.quote(world.group)} --set accept.individual.commit=true" in str(refused.value)
-    policies.set_policy({"accept.individual.commit": "true", "accept.range.fetch:orders": "false"})
-    with pytest.raises(TopicRangeFetchNotAllowedError) as refused_by_topic:
-        commits.commit(TP, ranges("43-44"))
-    assert refused_by_topic.value.code == 89
-    assert f"{shlex.quote(world.group)} --set accept.range.fetch:orders=true" in str(refused_by_topic.value)
-    policies.set_policy({"accept.range.fetch:orders": "", "accept.range.fetch:returns": "false"})
-    assert commits.commit(TP, ranges("43-44")).stable == 45
 
 
 def test_a_commit_for_lanes_that_were_lost_is_an_event_once(world: World) -> None:

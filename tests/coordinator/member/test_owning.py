@@ -9,7 +9,6 @@ from coordinator.member.requests import (
     Acquire,
     LookAtGroup,
     Notify,
-    ReadStable,
     ReadTopics,
     RecordGrowths,
     Release,
@@ -18,7 +17,6 @@ from coordinator.member.state import Owning, State, Turn
 from coordinator.progress.growth import Growth
 from coordinator.values.ranges import WHOLE
 from states import (
-    GROWN,
     LEFT,
     LIFE,
     LOG,
@@ -171,12 +169,6 @@ def test_ranges_move_after_a_batch__say_once_that_the_state_of_spark_does_not() 
 
 
 MORE = look({TP: (WHOLE,), TP1: (WHOLE,)})
-
-
-def test_assigned_a_partition_that_is_new_to_this_member__ask_kafka_at_once() -> None:
-    state = joined(owning=owning())
-    decision = decided(follow, state, call(), (LookAtGroup(), MORE), (ReadTopics(anew=True), {"orders": GROWN}))
-    assert decision == asks(state, ReadStable(("orders",)))
 
 
 def test_a_partition_that_kafka_does_not_know_yet__is_left_out_and_not_asked_for_again() -> None:

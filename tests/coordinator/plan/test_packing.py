@@ -170,12 +170,3 @@ def test_tasks_beyond_any_number_of_slices_cost_nothing() -> None:
     """`minPartitions` may be any whole number of 31 bits."""
     slices = lanes(0, 8, 1_000)
     assert pack(slices, tasks=2**31 - 1) == pack(slices, tasks=8)
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.integers(1, 500)), max_size=5), st.integers(1, 6))
-def test_a_partition_in_order_is_read_by_one_task(partitions: list[tuple[int, int, int]], tasks: int) -> None:
-    """Rule: partition-order."""
-    slices = [s for number, n, length in {p[0]: p for p in partitions}.values() for s in lanes(number, n, length)]
-    packed = pack(slices, tasks=tasks, max_weight=10.0, in_order={"orders"})
-    assert sorted(s for task in packed for s in task) == sorted(slices)
-    assert all(n == 1 for n in Counter(p for task in packed for p in {s.partition for s in task}).values())

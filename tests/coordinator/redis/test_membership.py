@@ -3,12 +3,10 @@
 import pytest
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.progress.ownership import Owned
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import SETTLE_MS, Leaving
 from coordinator.redis.snapshot import read_group
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE
 from store_world import OTHER, SESSION, TP, WANTED, World
 
@@ -30,24 +28,6 @@ def test_no_assignment_counts_on_a_member_that_leaves_and_waits_for_the_end_of_i
     world.store.positions.acquire(two, WANTED)
     assert world.store.members.leave(two, {TP: (WHOLE,)}) == 1
     assert world.store.members.look(one).value.members == ("m-1",)
-
-
-def test_in_partition_order_a_partition_that_is_owned_whole_gets_one_lane_epoch(world: World) -> None:
-    """Rule: partition-order."""
-    world.found()
-    one, two = world.join("m-1", "i1"), world.join("m-2", "i2")
-    lower, upper = cuts(2)
-    acquire = world.store.positions.acquire
-    acquire(one, {TP: (lower,)})
-    acquire(two, {TP: (upper,)})
-    assert acquire(one, WANTED, {"orders"}).value.ownership == {TP: (Owned(lower, "aa.1"),)}, "the rest has an owner"
-    world.lapse(SESSION + 1)
-    world.store.members.heartbeat(one)
-    world.lapse(SESSION - 1)
-    assert acquire(one, WANTED).value.ownership == {TP: (Owned(lower, "aa.1"), Owned(upper, "aa.3"))}
-    assert acquire(one, WANTED, {"returns"}).value.ownership == {TP: (Owned(lower, "aa.1"), Owned(upper, "aa.3"))}
-    assert acquire(one, WANTED, {"orders"}).value.ownership == {TP: (Owned(WHOLE, "aa.4"),)}
-    assert acquire(one, WANTED, {"orders"}).value.ownership == {TP: (Owned(WHOLE, "aa.4"),)}, "once"
 
 
 STOPPED, CUT_OFF = Leaving.of("", 0), Leaving.of("a task on h2 has not stopped", 0)

@@ -10,7 +10,7 @@ from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.snapshot import read_group
 from coordinator.values import verdicts
 from coordinator.values.key_hash import cuts
-from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
 from store_world import FIELDS, LONGEST, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
@@ -64,26 +64,6 @@ def test_each_join_is_a_new_generation_so_members_look_again_what_they_own(found
     one = found.pin("m-1", LOWER)
     found.pin("m-2", UPPER)
     assert found.store.members.look(one).value.generation == 2
-
-
-@pytest.mark.parametrize(
-    ("named", "by"),
-    [
-        pytest.param((LOWER,), "m-1", id="the same ranges"),
-        pytest.param((Q1,), "m-1", id="a part of them"),
-        pytest.param((WHOLE,), "m-1", id="more than them"),
-        pytest.param((Q2, Q3), "m-1", id="across their end"),
-        pytest.param((HashRange(LOWER.hi, LOWER.hi),), "m-1", id="one hash"),
-        pytest.param((UPPER,), "", id="the hashes beside them"),
-    ],
-)
-def test_a_member_with_a_hash_of_a_working_one_is_held(found: World, named: tuple[HashRange, ...], by: str) -> None:
-    found.pin("m-1", LOWER)
-    if by:
-        assert held_by(found, "m-2", *named) == by
-        assert group(found).members.keys() == {"m-1"}
-    else:
-        found.pin("m-2", *named)
 
 
 def test_the_same_hashes_of_another_partition_hold_nobody(found: World) -> None:
@@ -203,17 +183,6 @@ def test_a_pinned_member_is_held_while_assigned_ones_work(found: World) -> None:
     assert held_by(found, "m-2", LOWER) == "m-1"
     found.lapse(SESSION + 1)
     found.pin("m-2", LOWER)
-
-
-def test_an_assigned_member_is_held_while_pinned_ones_work(found: World) -> None:
-    found.pin("m-1", LOWER)
-    with pytest.raises(verdicts.Held):
-        found.join("m-2")
-    found.lapse(SESSION + 1)
-    me = found.join("m-2")
-    assert found.store.members.look(me).value.members == ("m-2",)
-    assert "protocol" not in group(found).meta
-    assert group(found).assignment == {}
 
 
 def test_a_member_may_change_its_kind_when_it_starts_again(found: World) -> None:

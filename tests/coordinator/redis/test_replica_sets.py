@@ -12,7 +12,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replica_sets import adopt_policies, chosen_set, first_of, members_of, siblings
-from coordinator.values.subscription import TopicPartition, Topics
+from coordinator.values.subscription import Topics
 from group_services import UNLIMITED, Group
 from streams import eventually, keyed
 from topics import Kafka
@@ -39,10 +39,6 @@ def planned(group: Group, member: Service) -> StreamOffset:
     end = member.next_offset(StreamOffset(group.name), UNLIMITED)
     assert end is not None
     return end
-
-
-def offsets(end: StreamOffset) -> set[str]:
-    return {str(o) for _, lane in end for o in lane.offsets}
 
 
 def test_members_that_start_at_once_choose_different_sets(client: RedisClient, group: str) -> None:
@@ -94,24 +90,6 @@ def test_a_member_whose_lease_has_ended_does_not_count(sets: list[Group], kafka:
     planned(sets[0], dies)
     eventually(lambda: members_of(client, [sets[0].name]).sets == {sets[0].name: {}}, "its lease ends")
     assert dies.member in sets[0].state.members, "it is still in the group"
-
-
-def test_a_member_that_settles_and_leaves_repeats_nothing(sets: list[Group], kafka: Kafka) -> None:
-    """The rule: one-member-a-set: it commits the batch in the sink before it leaves, so the set goes on behind it."""
-    topic = kafka.create_topic("sets")
-    kafka.produce(topic, keyed(10))
-    first, second = sets
-    moving, stays = (first.service(Topics((topic,)), session_ms=60_000) for _ in range(2))
-    end = planned(first, moving)
-    moving.tasks(end)
-    moving.settle(end)
-    moving.leave()
-    assert first.state.leases_ms == {}
-    assert first.state.stable == {TopicPartition(topic, 0): 10}
-    kafka.produce(topic, keyed(5))
-    assert offsets(planned(first, stays)) == {"10-14"}
-    moved = second.service(Topics((topic,)), session_ms=60_000)
-    assert offsets(planned(second, moved)) == {"0-14"}, "the other set has its own positions"
 
 
 @pytest.mark.parametrize(

@@ -58,26 +58,6 @@ def owner_and_standby(world: World) -> tuple[Caller, Caller]:
     return owner, standby
 
 
-def test_a_standby_beside_a_working_member_is_assigned_nothing(founded: World) -> None:
-    owner, standby = owner_and_standby(founded)
-    assert looks(founded, standby).occasion == "", "a standby computes no assignment"
-    assert assigned(founded, owner, {"m-1": WANTED}).members == ()
-    assert looks(founded, standby).mine == {}
-    assert shown(founded)["m-2"] == STANDBY
-
-
-def test_standby_to_working_when_the_lease_of_the_owner_has_ended(founded: World) -> None:
-    _, standby = owner_and_standby(founded)
-    founded.lapse(SESSION)
-    assert looks(founded, standby).role == STANDBY, "the last millisecond of the lease"
-    founded.lapse(1)
-    look = looks(founded, standby)
-    assert (look.role, look.members) == (WORKING, ("m-2",)), "one look: it works, and computes the assignment"
-    assert assigned(founded, standby, {"m-2": WANTED}).mine == WANTED
-    assert founded.store.positions.acquire(standby, WANTED).value.ownership[TP][0].epoch == "aa.2"
-    assert founded.events("takeover") == ["this standby works from now on: 0 of 1 members worked"]
-
-
 def test_standby_to_working_when_the_owner_leaves(founded: World) -> None:
     owner, standby = owner_and_standby(founded)
     founded.store.members.leave(owner, {TP: ()})

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.progress.ownership import Fact, Owned, completed
+from coordinator.progress.ownership import Fact, completed
 from coordinator.progress.stream_offset import Lane
 from coordinator.redis.keys import GroupKeys
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
-from store_world import OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import OTHER, TOPICS, TP, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -88,15 +88,3 @@ def test_positions_of_a_cut_log_and_its_leader_epoch_change_together(world: Worl
     end = replace(offset(lane("aa.1", 5, 10)), leader_epochs={TP: 3, OTHER: 3})
     world.store.positions.claim(end, {TP: (Fact(WHOLE, 10),), OTHER: (Fact(WHOLE, 10),)})
     assert world.store.positions.stable(["orders"]) == {TP: 3, OTHER: 10}
-
-
-def test_others_are_heard_until_the_lease_ends__it_ends_at_its_time(world: World) -> None:
-    """No silence, so no grace (rule: outage-grace)."""
-    world.found()
-    one, two = world.join("m-1"), world.join("m-2")
-    world.store.positions.acquire(one, WANTED)
-    for ms in (SESSION // 2 - 10, 20, SESSION // 4, SESSION // 4 - 10):
-        world.now += ms
-        assert world.store.positions.acquire(two, WANTED).value.ownership == {TP: ()}
-    world.now += 1
-    assert world.store.positions.acquire(two, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}

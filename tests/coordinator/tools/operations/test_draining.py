@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from coordinator.assignment.assignors.assignor import Assignment
-from coordinator.errors import ConflictingOptionsError, GroupBusyError
-from coordinator.redis.group_state import STANDBY, WORKING, GroupState
+from coordinator.errors import ConflictingOptionsError
+from coordinator.redis.group_state import WORKING, GroupState
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller, Look
 from coordinator.redis.snapshot import read_group
-from coordinator.tools.operations.draining import chosen, drain, handed_over
+from coordinator.tools.operations.draining import chosen, drain
 from coordinator.values.key_hash import cuts
 from store_world import SESSION, TP, WANTED, World
 
@@ -48,28 +48,6 @@ def assign(world: World, caller: Caller, assignment: Assignment) -> None:
     assert world.store.members.assign(caller, look.occasion, "test 1", assignment).value
 
 
-def owners(world: World) -> dict[str, str]:
-    return {str(hashes): member for hashes, _, member in state(world).owners[TP]}
-
-
-def test_working_to_drained_others_get_its_ranges_once_it_releases_them(
-    world: World, two: tuple[Caller, Caller]
-) -> None:
-    drained, other = two
-    drained_by_hand(world, "m-1")
-    assert looks(world, drained).mine == {}
-    assert world.store.members.release(drained, {TP: (LOWER,)}).value == 0, "no new owner waits yet: it goes on"
-    assert owners(world) == {str(LOWER): "m-1", str(UPPER): "m-2"}
-    assign(world, other, {"m-2": WANTED})
-    assert not handed_over(world.client, world.group, ["m-1"], 0)
-    assert world.store.members.release(drained, {TP: (LOWER,)}).value == 1
-    assert handed_over(world.client, world.group, ["m-1"], 0)
-    world.store.positions.acquire(other, WANTED)
-    assert set(owners(world).values()) == {"m-2"}
-    assert looks(world, drained).role == STANDBY
-    assert [why.partition(": ")[2] for why in world.events("drain")] == ["other members get its ranges"]
-
-
 def test_drained_to_working_when_the_others_are_lost(world: World, two: tuple[Caller, Caller]) -> None:
     """Also if no other member computed an assignment in the meantime: the occasion is that of before."""
     drained, _ = two
@@ -88,16 +66,6 @@ def test_drained_to_working_when_its_query_starts_again(world: World, two: tuple
     again = world.join("m-1", "i2", host="h1")
     look = looks(world, again)
     assert (look.role, look.members) == ("", ("m-1", "m-2")), "the next assignment counts it"
-
-
-def test_without_another_working_member_nothing_happens(world: World, two: tuple[Caller, Caller]) -> None:
-    with pytest.raises(GroupBusyError, match=r"no other working member.*start another query"):
-        drained_by_hand(world, "m-1", "m-2")
-    assert looks(world, two[0]).role == ""
-    drained_by_hand(world, "m-1")
-    with pytest.raises(GroupBusyError, match="no other working member"):
-        drained_by_hand(world, "m-2")
-    assert world.events("drain") == world.events("drain")[:1]
 
 
 def test_members_are_chosen_by_id_or_host(world: World, two: tuple[Caller, Caller]) -> None:
