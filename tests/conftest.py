@@ -40,10 +40,12 @@ from group_services import SHORT_MS, Group
 from guarded_broker import GuardedBroker, guarded_broker
 from kept_clients import KeptClients
 from own_valkey import OwnValkey
+from reader_calls import Calls, calls_of
 from secure_listener import SecureListener
 from sites import chromium
 from spark_coop_source.cache.folder import SHARED_MEMORY, opened, path
 from spark_coop_source.dead_letters import producers
+from spark_coop_source.driver import reader_process
 from spark_coop_source.fetch import consumers
 from store_world import StoreServer, World
 from streams import Stream, keyed
@@ -378,6 +380,16 @@ def tp(kafka: Kafka) -> TopicPartition:
     topic = kafka.create_topic("service")
     kafka.produce(topic, keyed(5))
     return TopicPartition(topic, 0)
+
+
+@pytest.fixture
+def calls(
+    kafka: Kafka, redis_url: str, group: str, tp: TopicPartition, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Calls]:
+    """A stream reader of a new group; a topic of five records."""
+    monkeypatch.setattr(reader_process, "exit_on_sigterm", lambda: None)  # this process is pytest's
+    with calls_of(kafka, redis_url, group, tp) as made:
+        yield made
 
 
 @pytest.fixture

@@ -31,15 +31,6 @@ def started(members: Group, tp: TopicPartition, *, unread_batches: bool = False)
     return members.started(subscribed(tp), settings=settings)
 
 
-def test_planned_to_skipped_nothing_is_committed(members: Group, tp: TopicPartition) -> None:
-    service = started(members, tp)
-    skipped = planned(service, StreamOffset(members.name))
-    with pytest.raises(SinkSkippedBatchError, match=r"ids begin at 0 .* output of its own"):
-        service.next_offset(skipped, UNLIMITED)
-    assert members.state.stable == {tp: 0}
-    assert "skipped" in members.events
-
-
 def test_skipped_to_restarted_on_the_same_checkpoint_it_is_refused_again(members: Group, tp: TopicPartition) -> None:
     skipped = planned(started(members, tp), StreamOffset(members.name))
     for _ in range(2):

@@ -1,10 +1,14 @@
 """A batch: it is planned, authorised, read and committed (docs/protocol.md#batches)."""
 
+import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
 
+from coordinator.errors import DeadlinePassedError, SinkSkippedBatchError
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.state import State, Turn
 from coordinator.plan.planning import Cutting, plan, with_positions
@@ -15,8 +19,14 @@ from coordinator.redis.replies import Caller
 from coordinator.redis.store import Store
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import TopicPartition
+from group_services import UNLIMITED, Group, batch, records, slices_read, subscribed
+from reader_calls import EVERYTHING, Calls
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.read import read_slices
 from states import call
 from store_world import SESSION, TP, WANTED, World, lane, offset
+from stream_offsets import stream_offsets
 from written_worlds import Script, turns
 
 ON_EACH_SERVER = True
@@ -38,6 +48,36 @@ RENEWING: dict[str, Callable[[Store, Caller, str], object]] = {
     "forget": lambda store, me, _: store.members.forget(me, ("payments",)),
 }
 ACQUIRED = Turn(fresh=True, acquired=True)
+
+
+@given(stream_offsets())
+def test_self_contained_offset__equal_offsets_have_equal_text(offset: StreamOffset) -> None:
+    """Rule: self-contained-offset. The offset JSON alone is enough for a replay."""
+    shuffled = StreamOffset(
+        offset.group,
+        offset.member,
+        offset.reset,
+        dict(reversed(list(offset.topic_ids.items()))),
+        {tp: tuple(reversed(lanes)) for tp, lanes in reversed(list(offset.lanes.items()))},
+        dict(reversed(list(offset.leader_epochs.items()))),
+    )
+    assert json.dumps(shuffled.to_json()) == json.dumps(offset.to_json())
+
+
+@given(stream_offsets())
+def test_self_contained_offset__its_json_is_all_that_a_replay_needs(offset: StreamOffset) -> None:
+    assert StreamOffset.from_json(json.loads(json.dumps(offset.to_json()))) == offset
+
+
+def test_commit_before_plan__only_the_return_of_an_offset_as_start_commits_it(calls: Calls, tp: TopicPartition) -> None:
+    """Rule: commit-before-plan. `latestOffset(start)` commits `start`, and then plans."""
+    start = calls.reader.initialOffset()
+    end = calls.batch(start)
+    calls.reader.partitions(start, end)
+    calls.reader.commit(end)
+    assert calls.state.stable == {tp: 0}
+    assert calls.reader.latestOffset(end, EVERYTHING) == end
+    assert calls.state.stable == {tp: 5}
 
 
 @pytest.mark.parametrize("call", RENEWING.values(), ids=RENEWING)
@@ -72,6 +112,35 @@ def test_fresh_positions__after_a_wait_those_of_before_are_not(wait_ms: int, *, 
     assert member.state.turn == replace(ACQUIRED, fresh=fresh)
 
 
+@pytest.fixture
+def taken(members: Group, tp: TopicPartition) -> StreamOffset:
+    """A batch that was not completed; another application has acquired its ranges meanwhile."""
+    lost, end = members.begun(subscribed(tp))
+    members.lose(lost)
+    heir = members.service(subscribed(tp))
+    assert records(batch(heir, StreamOffset(members.name))) == records(end)
+    return end
+
+
+def test_authorize_every_batch__a_replay_reads_nothing_that_another_member_owns(
+    members: Group, tp: TopicPartition, taken: StreamOffset
+) -> None:
+    """Rule: authorize-every-batch.
+
+    The first `partitions` call of a process for an `end` asks Redis, also in a replay.
+    """
+    assert slices_read(members.service(subscribed(tp)), taken) == ()
+
+
+def test_task_deadline__a_task_that_begins_later_reads_nothing() -> None:
+    """Rule: task-deadline. An input partition carries a deadline: authorisation plus longest batch plus one session."""
+    now_ms = time.time_ns() // 1_000_000
+    task = SlicePartition((), {}, columns=(), poll_timeout_ms=1_000, fail_on_data_loss=True)
+    assert list(read_slices(replace(task, deadline_ms=now_ms + 60_000))) == []
+    with pytest.raises(DeadlinePassedError, match=r"began 6\d\.\d s after .*\n?.*raise longestBatch"):
+        list(read_slices(replace(task, deadline_ms=now_ms - 60_000)))
+
+
 def test_batch_clock__a_batch_beyond_the_longest_makes_ranges_takeable_though_the_heart_beats(world: World) -> None:
     """Rule: batch-clock.
 
@@ -90,6 +159,21 @@ def test_batch_clock__a_batch_beyond_the_longest_makes_ranges_takeable_though_th
     assert world.store.members.look(two).value.members == ("m-2",), "the assignor passes over a hung member"
     assert world.store.positions.acquire(two, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
     assert world.commit(one, end) == completed(end)
+
+
+def test_omit_what_was_skipped__the_next_offset_names_no_lane_that_was_left_out(
+    members: Group, tp: TopicPartition, taken: StreamOffset
+) -> None:
+    """Rule: omit-what-was-skipped.
+
+    Lanes that `partitions` left out are missing in the next offset, even if nothing else moved.
+    """
+    replaying = members.service(subscribed(tp))
+    replaying.tasks(taken)
+    following = replaying.next_offset(taken, UNLIMITED)
+    assert following is not None, "nothing else moved"
+    assert not {lane.epoch for _, lane in following} & {lane.epoch for _, lane in taken}
+    assert records(following) == set()
 
 
 def planned(world: World, me: Caller, until: int) -> StreamOffset:
@@ -150,9 +234,18 @@ def test_cumulative_commit__an_older_one_moves_no_position_back(world: World) ->
     ],
 )
 def test_cumulative_commit__it_passes_what_is_done(world: World, until: int, position: str, ics: str) -> None:
-    """A commit states positions, not differences."""
     me = world.owner({str(WHOLE): "45-47 50-50"}, p0=43)
     assert world.commit(me, offset(lane("aa.1", 43, until))) == {}
     assert world.positions() == {str(WHOLE): position}
     assert world.ics() == ({str(WHOLE): ics} if ics else {})
     assert world.store.positions.stable(["orders"])[TP] == int(position)
+
+
+def test_unread_batch__a_batch_that_the_sink_dropped_is_not_committed(members: Group, tp: TopicPartition) -> None:
+    """Rule: unread-batch. A commit names the digest of its batch."""
+    service = members.started(subscribed(tp))
+    dropped = service.next_offset(StreamOffset(members.name), UNLIMITED)
+    assert dropped is not None, "and Spark never asks for its tasks"
+    with pytest.raises(SinkSkippedBatchError, match=r"ids begin at 0 .* output of its own"):
+        service.next_offset(dropped, UNLIMITED)
+    assert (members.state.stable, "skipped" in members.events) == ({tp: 0}, True)

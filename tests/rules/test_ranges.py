@@ -9,15 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commit_apis import api, ranges, state
+from coordinator.commits.commit_api import Committed
 from coordinator.plan.packing import pack
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane
 from coordinator.values.key_hash import cut_bound, cuts, hash_record
 from coordinator.values.ranges import HASH_MAX, OFFSET_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
+from group_services import Group, subscribed
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.select.hashing import hash_records
-from store_world import SESSION, TP, World, lane, offset
+from store_world import BIG, SESSION, TP, World, lane, offset
 
 ON_EACH_SERVER = True
 records = st.lists(st.tuples(st.none() | st.binary(max_size=70), st.integers(0, OFFSET_MAX)), max_size=40)
@@ -41,6 +44,32 @@ slices_anywhere = st.lists(
     unique=True,
 )
 JOINED = ("clicks", "orders")
+
+
+@pytest.mark.parametrize(
+    ("stable", "ics", "commit", "then_stable", "then_ics"),
+    [
+        pytest.param(43, "45-47 50-50", "48-49", 43, "45-50", id="a commit between two ICs joins them"),
+        pytest.param(43, "45-47 50-50", "43-44", 48, "50-50", id="a commit in the gap moves stable over the IC"),
+        pytest.param(41, "43-45 48-49", "41-42 46-47 50-50", 51, "", id="a gap amended leaves no IC"),
+        pytest.param(43, "45-47", "40-43", 44, "45-47", id="a commit that straddles the stable offset is trimmed"),
+        pytest.param(43, "", "60-60 45-46 50-51", 43, "45-46 50-51 60-60", id="commits above a gap wait as ICs"),
+        pytest.param(43, "45-47", "43-60", 61, "", id="a commit over everything leaves no IC"),
+        pytest.param(BIG, "", f"{BIG + 2}-{BIG + 2}", BIG, f"{BIG + 2}-{BIG + 2}", id="beyond 2^53 offsets stay exact"),
+    ],
+)
+def test_half_open_offsets__the_worked_examples_of_the_draft_kip(
+    world: World, stable: int, ics: str, commit: str, then_stable: int, then_ics: str
+) -> None:
+    """Rule: half-open-offsets.
+
+    A stored offset is the next one to read, and offset ranges exclude their end, as in Kafka's committed offsets. The
+    draft KIP prints the last committed offset: our stable offset is one more.
+    """
+    answer = api(world, stable, ics).commit(TP, ranges(commit))
+    assert answer == Committed(then_stable, len(then_ics.split()), 0, ())
+    assert state(world) == ({str(WHOLE): str(then_stable)}, {str(WHOLE): then_ics} if then_ics else {})
+    assert world.store.positions.stable(["orders"])[TP] == then_stable
 
 
 @given(records)
@@ -97,6 +126,16 @@ def test_cut_at_ownership__individual_commits_are_cut_where_ownership_changes(wo
     assert [str(r) for s in acquired.progress[TP].segments for r in s.ics] == ["45-47"]
     assert world.commit(other, offset(Lane(LOWER, "aa.2", 43, (OffsetRange(43, 45),)))) == {}
     assert (world.positions(), world.ics()) == ({str(LOWER): "48", str(UPPER): "43"}, {str(UPPER): "45-47"})
+
+
+def test_cut_by_hash__tasks_share_a_partition_by_hashes_and_never_by_offsets(
+    members: Group, tp: TopicPartition
+) -> None:
+    """Rule: cut-by-hash. The planner cuts lanes by hash, never by offset."""
+    service, end = members.begun(subscribed(tp))
+    tasks = service.tasks(end)
+    assert sorted((s.hashes, str(s.offsets)) for task in tasks for s in task) == [(h, "0-4") for h in cuts(2)]
+    assert len(tasks) == 2
 
 
 def check_packed(

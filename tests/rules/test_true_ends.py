@@ -4,20 +4,32 @@ from dataclasses import replace
 
 import pytest
 
+from coordinator.assignment.settings import GroupSettings
+from coordinator.member.decision import Return
+from coordinator.member.inbox import Inbox, Reach
+from coordinator.member.planning import plan_batch
+from coordinator.member.requests import ReadReach
+from coordinator.member.state import Reading
+from coordinator.plan.planning import OwnedRange
 from coordinator.progress.ends import Ends
 from coordinator.progress.ownership import Owned
+from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Authorized, Sealed
 from coordinator.values import verdicts
 from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts
-from coordinator.values.ranges import WHOLE
+from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import TopicPartition
+from group_services import LONG_MS, UNLIMITED, Group, slices_read, subscribed
+from states import EPOCH, LEFT, RIGHT, call, decided, end_of, owns
 from store_world import TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 EARLY = replace(offset(lane("aa.1", 0, 10)), early=1)
 TO_7: Ends = {TP: HashMap.of(WHOLE, 7)}
+HALVES = {TP: tuple(Lane(h, EPOCH, 10, (OffsetRange(10, 20),)) for h in (LEFT, RIGHT))}
 
 
 def test_seal_before_sink__a_seal_that_comes_after_the_next_plan_is_refused(world: World) -> None:
@@ -89,6 +101,34 @@ def test_replay_fixed__each_later_life_gets_the_sealed_ends(world: World) -> Non
         assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(TO_7)
 
 
+def test_replay_acknowledged__a_replay_on_request_leaves_out_what_is_done(members: Group, tp: TopicPartition) -> None:
+    """Rule: replay-acknowledged.
+
+    With `replayAcknowledged=false`, a replay leaves out the offsets that are done in Redis: left of the positions,
+    and individual commits.
+    """
+    settings = GroupSettings(members.name, capacity=2, session_ms=LONG_MS, replay_acknowledged=False)
+    _, end = members.begun(subscribed(tp), settings=settings)
+    members.redis.hset(GroupKeys(members.name).ics(tp), str(WHOLE), "2-3")
+    again = members.service(subscribed(tp), settings=settings)
+    assert {str(s.offsets) for s in slices_read(again, end)} == {"0-1", "4-4"}
+    members.redis.delete(GroupKeys(members.name).ics(tp))
+    assert {str(s.offsets) for s in slices_read(again, end)} == {"0-1", "4-4"}, "later calls have the same answer"
+    assert again.next_offset(end, UNLIMITED) is None
+    assert members.state.stable == {tp: 5}, "the user has finished all that was planned"
+
+
+def test_first_end_wins__it_counts_for_all_attempts_of_the_task() -> None:
+    """Rule: first-end-wins. Of several attempts of a task, the first reported end counts."""
+    end, inbox = end_of(10, 20, early=1), Inbox()
+    inbox.begin(end, [[Slice(TP, WHOLE, OffsetRange(10, 20))]])
+    to_15, to_12 = ({TP: HashMap.of(WHOLE, until)} for until in (15, 12))
+    assert inbox.agreed(end.digest, 0) is None
+    for attempt in (to_15, to_12):
+        assert inbox.agree(end.digest, 0, attempt).agreed == to_15
+    assert inbox.agreed(end.digest, 0) == to_15
+
+
 def test_unknown_is_beginning__after_the_entry_of_its_member_was_lost(world: World) -> None:
     """Rule: unknown-is-beginning.
 
@@ -102,3 +142,24 @@ def test_unknown_is_beginning__after_the_entry_of_its_member_was_lost(world: Wor
         me = world.join("m-1", life)
         assert world.store.positions.authorize(me, EARLY, replayed=True).value.unknown
         assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(None)
+
+
+@pytest.mark.parametrize(
+    ("start", "early"),
+    [
+        pytest.param(end_of(0, 10, early=1), 1, id="other offsets"),
+        pytest.param(end_of(10, 20, early=1), 2, id="the last batch read nothing"),
+        pytest.param(end_of(10, 20, early=2), 3, id="nor did the batch before it"),
+        pytest.param(end_of(10, 20, early=1, leader_epochs={TP: 3}), 2, id="nothing, and the leader has changed"),
+        pytest.param(end_of(10, 20, early=1, lanes=HALVES), 2, id="nothing, and lanes were cut elsewhere"),
+    ],
+)
+def test_equal_plans__the_next_offset_differs_from_the_last_one(start: StreamOffset, early: int) -> None:
+    """Rule: equal-plans. If a batch read nothing, the next plan may have the same lanes and offsets.
+
+    If both were equal, Spark would take it that there is nothing to read; and a batch has a digest of its own.
+    """
+    reach = (ReadReach(), Reach.UNKNOWN)
+    state = owns(reading=Reading(work={TP: (OwnedRange(WHOLE, 10, EPOCH),)}, until={TP: 20}))
+    decision = decided(plan_batch, state, call(start, early_ends=True), reach)
+    assert decision.outcome == Return(end_of(10, 20, early=early))

@@ -32,13 +32,13 @@ FAULTS = (
         "key-order",
         "slices of one task come in no order",
         Put(f"{_PACKING}:_offset_order", '"offsets.start",', ""),
-        f"{_PLAN}packing.py::test_pack",
+        "tests/rules/test_ranges.py::test_one_task_per_hash__no_hash_of_a_partition_is_in_two_tasks",
     ),
     Fault(
         "exact-resume",
         "every replay leaves out acknowledged records",
         Holds(f"{_AUTHORIZING}:authorize", "replay_acknowledged"),
-        f"{_MEMBER}authorizing.py::test_not_a_replay_on_request__done_offsets_are_not_even_read",
+        "tests/rules/test_promises.py::test_exact_resume__a_restart_reads_the_same_records_again",
     ),
     Fault(
         "bounded-repeats",
@@ -81,7 +81,7 @@ FAULTS = (
         "cut-by-hash",
         "a group that keeps the order of keys is cut by offsets",
         Holds("coordinator/plan/cost/steering.py:Steering.pack", "by_offset"),
-        "tests/coordinator/plan/cost/test_steering.py::test_a_key_too_slow_for_its_load_falls_behind_alone",
+        "tests/rules/test_ranges.py::test_cut_by_hash__tasks_share_a_partition_by_hashes_and_never_by_offsets",
     ),
     Fault(
         "one-task-per-hash",
@@ -122,7 +122,7 @@ FAULTS = (
             "dict(sorted(self.topic_ids.items()))",
             "dict(self.topic_ids)",
         ),
-        f"{_PROGRESS}stream_offset.py::test_equal_offsets_have_equal_text_however_they_were_built",
+        "tests/rules/test_batches.py::test_self_contained_offset__equal_offsets_have_equal_text",
     ),
     Fault(
         "commit-before-plan",
@@ -131,7 +131,7 @@ FAULTS = (
             "spark_coop_source/driver/stream_reader.py:CoopKafkaStreamReader.commit",
             "self.latestOffset(end, ReadAllAvailable())",
         ),
-        f"{_DRIVER}stream_reader.py::test_only_the_return_of_an_offset_as_start_commits_it",
+        "tests/rules/test_batches.py::test_commit_before_plan__only_the_return_of_an_offset_as_start_commits_it",
     ),
     Fault(
         "plan-within-lease",
@@ -149,13 +149,13 @@ FAULTS = (
         "authorize-every-batch",
         "a replay reads what other members own by now",
         Put(f"{_AUTHORIZING}:_readable", "narrowed(end, batch.readable or {})", "end"),
-        f"{_MEMBER}authorizing.py::test_part_of_it_is_readable__pack_that_and_warn",
+        "tests/rules/test_batches.py::test_authorize_every_batch__a_replay_reads_nothing_that_another_member_owns",
     ),
     Fault(
         "task-deadline",
         "a retry of a forgotten task reads",
         Without("spark_coop_source/task/read.py:read_slices", "_refuse_if_late"),
-        f"{_DRIVER}tasks.py::test_a_task_that_begins_late_reads_nothing_and_names_the_remedy",
+        "tests/rules/test_batches.py::test_task_deadline__a_task_that_begins_later_reads_nothing",
     ),
     Fault(
         "batch-clock",
@@ -167,7 +167,7 @@ FAULTS = (
         "omit-what-was-skipped",
         "skipped slices stay in the next offset",
         Put(f"{_COMMITTING}:witness", "narrowed(start, witnessed)", "start"),
-        f"{_MEMBER}hand_over.py::test_records_that_a_replay_skipped_are_not_in_the_next_offset",
+        "tests/rules/test_batches.py::test_omit_what_was_skipped__the_next_offset_names_no_lane_that_was_left_out",
     ),
     Fault(
         "commit-what-was-read",
@@ -185,7 +185,7 @@ FAULTS = (
         "unread-batch",
         "a batch that the sink skipped is committed",
         Fails(f"{_LUA}commit.lua", "A.digest ~= ''"),
-        "tests/end_to_end/test_skipped_batches.py::test_planned_to_skipped_nothing_is_committed",
+        "tests/rules/test_batches.py::test_unread_batch__a_batch_that_the_sink_dropped_is_not_committed",
     ),
     # True ends
     Fault(
@@ -210,7 +210,7 @@ FAULTS = (
         "replay-acknowledged",
         "a replay on request has acknowledged records again",
         Put(f"{_AUTHORIZING}:_readable", "batch.unacknowledged(bounded)", "bounded"),
-        f"{_MEMBER}authorizing.py::test_replayed_on_request__offsets_that_are_done_are_left_out",
+        "tests/rules/test_true_ends.py::test_replay_acknowledged__a_replay_on_request_leaves_out_what_is_done",
     ),
     Fault(
         "first-end-wins",
@@ -220,7 +220,7 @@ FAULTS = (
             "agreed = batch.ends.setdefault(task, ends)",
             "batch.ends[task] = agreed = ends",
         ),
-        f"{_MEMBER}inbox.py::test_the_first_attempt_of_a_task_ends__its_ends_count_for_all_attempts",
+        "tests/rules/test_true_ends.py::test_first_end_wins__it_counts_for_all_attempts_of_the_task",
     ),
     Fault(
         "unknown-is-beginning",
@@ -232,7 +232,7 @@ FAULTS = (
         "equal-plans",
         "a batch that read nothing is planned again under the same offset",
         Put(f"{_PLANNING}:_early", "start.early + 1", "1"),
-        schedules=60,
+        "tests/rules/test_true_ends.py::test_equal_plans__the_next_offset_differs_from_the_last_one",
     ),
     # Failing keys
     Fault(

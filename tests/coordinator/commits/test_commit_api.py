@@ -20,7 +20,7 @@ from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic
-from store_world import BIG, OTHER, TP, WANTED, World, lane
+from store_world import OTHER, TP, WANTED, World, lane
 
 ON_EACH_SERVER = True
 
@@ -32,27 +32,6 @@ def batch_of(world: World, *lanes: Lane) -> CommitApi:
     """The Commit API of the member's batch that reads those lanes."""
     end = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: lanes})
     return CommitApi.of_offset(world.url, json.dumps(end.to_json()))
-
-
-# The worked examples of the draft KIP, which prints the last committed offset: our stable offset is one more
-# (rule: half-open-offsets).
-@pytest.mark.parametrize(
-    ("stable", "ics", "commit", "then_stable", "then_ics"),
-    [
-        pytest.param(43, "45-47 50-50", "48-49", 43, "45-50", id="a commit between two ICs joins them"),
-        pytest.param(43, "45-47 50-50", "43-44", 48, "50-50", id="a commit in the gap moves stable over the IC"),
-        pytest.param(41, "43-45 48-49", "41-42 46-47 50-50", 51, "", id="a gap amended leaves no IC"),
-        pytest.param(43, "45-47", "40-43", 44, "45-47", id="a commit that straddles the stable offset is trimmed"),
-        pytest.param(43, "", "60-60 45-46 50-51", 43, "45-46 50-51 60-60", id="commits above a gap wait as ICs"),
-        pytest.param(43, "45-47", "43-60", 61, "", id="a commit over everything leaves no IC"),
-        pytest.param(BIG, "", f"{BIG + 2}-{BIG + 2}", BIG, f"{BIG + 2}-{BIG + 2}", id="beyond 2^53 offsets stay exact"),
-    ],
-)
-def test_worked_examples(world: World, stable: int, ics: str, commit: str, then_stable: int, then_ics: str) -> None:
-    answer = api(world, stable, ics).commit(TP, ranges(commit))
-    assert answer == Committed(then_stable, len(then_ics.split()), 0, ())
-    assert state(world) == ({str(WHOLE): str(then_stable)}, {str(WHOLE): then_ics} if then_ics else {})
-    assert world.store.positions.stable(["orders"])[TP] == then_stable
 
 
 def test_a_commit_without_ranges_completes_all_records_before_its_offset(world: World) -> None:

@@ -12,16 +12,16 @@ from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, Return
 from coordinator.member.evidence import Evidence
 from coordinator.member.inbox import Reach
-from coordinator.member.requests import Authorize, LogLine, Pack, ReadPolicy, ReadProgress, ReadReach
+from coordinator.member.requests import Authorize, LogLine, Pack, ReadPolicy, ReadReach
 from coordinator.member.state import Owning, State
 from coordinator.progress.ownership import Ownership
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.slices import Slice
-from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.replies import Authorized
 from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import WHOLE, OffsetRange
-from states import LEFT, LOG, NOW, RECREATED, RIGHT, TP, call, decided, end_of, fails, joined, owned, owning
+from states import LEFT, LOG, NOW, RECREATED, TP, call, decided, end_of, fails, joined, owned, owning
 
 END = end_of(10, 20)
 PLANNED, REPLAYED, GRANTED = Batch(END), Batch(END, replayed=True), Batch(END, granted=owned())
@@ -56,19 +56,6 @@ def test_planned__authorize_and_acquire_again_before_the_next_plan(granted: Owne
 def test_authorized__redis_is_asked_once_for_each_batch() -> None:
     state = arrived(GRANTED)
     assert decided(authorize, state, call(END)) == Decision(state)
-
-
-@pytest.mark.parametrize(
-    ("readable", "part"),
-    [
-        pytest.param(owned(LEFT), end_of(10, 20, LEFT), id="a part"),
-        pytest.param({TP: ()}, replace(END, lanes={}), id="nothing"),
-    ],
-)
-def test_part_of_it_is_readable__pack_that_and_warn(readable: Ownership, part: StreamOffset) -> None:
-    state = arrived(replace(READABLE, readable=readable, began_ms=NOW))
-    decision = decided(return_tasks, state, call(END), (Pack(END, part), TASKS))
-    assert decision == Decision(state, (PART,), Return(TASKS))
 
 
 RECREATED_LOG = replace(LOG, topics={"orders": RECREATED})
@@ -186,28 +173,7 @@ def test_replayed__read_to_the_ends_that_an_earlier_life_sealed(answer: Authoriz
     assert batch.may_end_early == (answer == Authorized(owned()))
 
 
-DONE = {TP: Progress((Segment(LEFT, 13, (OffsetRange(15, 17),)), Segment(RIGHT, 10)))}
-REST = replace(
-    END,
-    lanes={
-        TP: (
-            Lane(LEFT, END.lanes[TP][0].epoch, 10, (OffsetRange(13, 15), OffsetRange(17, 20))),
-            Lane(RIGHT, END.lanes[TP][0].epoch, 10, (OffsetRange(10, 20),)),
-        )
-    },
-)
 LEFT_OUT = LogLine("group g: a replay leaves out records that were acknowledged")
-
-
-def test_replayed_on_request__offsets_that_are_done_are_left_out() -> None:
-    """Rule: replay-acknowledged."""
-    asked = (Authorize(END), Authorized(owned())), (ReadProgress((TP,)), DONE)
-    decision = decided(authorize, arrived(REPLAYED), call(END, replay_acknowledged=False), *asked)
-    batch = replace(REPLAYED, granted=owned(), done=DONE)
-    assert decision.state.batch == batch
-    state = arrived(replace(batch, readable=owned()))
-    decision = decided(return_tasks, state, call(END), NOTHING_FORBIDDEN, (Pack(END, REST), TASKS))
-    assert (decision.effects, decision.outcome) == ((LEFT_OUT,), Return(TASKS))
 
 
 @pytest.mark.parametrize(

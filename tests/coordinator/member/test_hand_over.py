@@ -10,7 +10,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.events import last_events
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
-from group_services import UNLIMITED, Group, batch, read, records, slices_read, subscribed
+from group_services import UNLIMITED, Group, batch, read, records, subscribed
 from streams import eventually
 
 
@@ -20,21 +20,6 @@ def plans_all(service: Service, group: str, tp: TopicPartition) -> bool:
     if end is None or sum(s.hashes.size for s in end.slices) != WHOLE.size:
         return False
     return records(end) == read(tp, 0, 5)
-
-
-def test_records_that_a_replay_skipped_are_not_in_the_next_offset(members: Group, tp: TopicPartition) -> None:
-    slow, other = members.service(subscribed(tp)), members.service(subscribed(tp))
-    slow.first_positions()
-    end = batch(slow, StreamOffset(members.name))
-    members.lose(slow)
-    eventually(lambda: plans_all(other, members.name, tp), "the other plans its records")
-
-    replaying = members.service(subscribed(tp))
-    assert slices_read(replaying, end) == ()
-    then = replaying.next_offset(end, UNLIMITED)
-    assert then is not None
-    assert not {lane.epoch for _, lane in then} & {lane.epoch for _, lane in end}
-    assert records(then) == set()
 
 
 def test_each_refused_call_of_a_member_that_lost_its_ranges_is_one_event(members: Group, tp: TopicPartition) -> None:

@@ -142,13 +142,6 @@ def early() -> Inbox:
     return under_way(EARLY)
 
 
-def test_the_first_attempt_of_a_task_ends__its_ends_count_for_all_attempts(early: Inbox) -> None:
-    assert early.agreed(EARLY.digest, 0) is None
-    for ends in (TO_15, TO_12):
-        assert early.agree(EARLY.digest, 0, ends) == TaskEnded(TO_15, {TP: HashMap.of(LEFT, 15)}, None)
-    assert early.agreed(EARLY.digest, 0) == TO_15
-
-
 def test_the_last_task_ends__the_ends_of_the_batch_are_known(early: Inbox) -> None:
     early.agree(EARLY.digest, 1, {})
     whole = {TP: HashMap.of(LEFT, 15)}

@@ -163,26 +163,6 @@ def test_a_batch_that_was_read_for_others__then_the_run_looks_again_whether_it_h
     assert decided(plan_batch, state, call()) == planned(state, batch.end, batch=batch, pace=Pacing(planned_ms=NOW))
 
 
-HALVES = {TP: tuple(Lane(h, EPOCH, 10, (OffsetRange(10, 20),)) for h in (LEFT, RIGHT))}
-
-
-@pytest.mark.parametrize(
-    ("start", "early"),
-    [
-        pytest.param(end_of(0, 10, early=1), 1, id="other offsets"),
-        pytest.param(end_of(10, 20, early=1), 2, id="the last batch read nothing"),
-        pytest.param(end_of(10, 20, early=2), 3, id="nor did the batch before it"),
-        pytest.param(end_of(10, 20, early=1, leader_epochs={TP: 3}), 2, id="nothing, and the leader has changed"),
-        pytest.param(end_of(10, 20, early=1, lanes=HALVES), 2, id="nothing, and lanes were cut elsewhere"),
-    ],
-)
-def test_tasks_may_end_early__the_offset_differs_from_the_start(start: StreamOffset, early: int) -> None:
-    """If both were equal, Spark would take it that there is nothing to read; and a batch has a digest of its own."""
-    reach = (ReadReach(), Reach.UNKNOWN)
-    decision = decided(plan_batch, reads(20), call(start, early_ends=True), reach)
-    assert decision.outcome == Return(end_of(10, 20, early=early))
-
-
 def test_no_task_reaches_this_process__it_is_planned_as_without_early_ends() -> None:
     decision = decided(plan_batch, reads(20), call(early_ends=True), (ReadReach(), Reach.NONE))
     assert decision.outcome == Return(end_of(10, 20))

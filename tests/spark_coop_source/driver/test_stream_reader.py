@@ -1,81 +1,28 @@
 """Spark's calls on the stream reader, one by one, without Spark: the effect of each on the group."""
 
-import json
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from coordinator.errors import TaskNotEndedError, UnknownGroupError
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.client import RedisClient
-from coordinator.redis.group_state import GroupState
 from coordinator.redis.members import RedisMembers
 from coordinator.redis.positions import RedisPositions
 from coordinator.redis.replies import SETTLE_MS
-from coordinator.redis.snapshot import read_group
 from coordinator.values.subscription import TopicPartition
+from reader_calls import Calls
 from spark_coop_source.driver import reader_process
 from spark_coop_source.driver.reader_process import exit_on_sigterm
-from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
-from spark_coop_source.options.options import validate
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.telemetry.link import TaskLink
 from topics import Kafka, Record
-
-EVERYTHING = ReadAllAvailable()
-
-
-class Calls:
-    """A reader of one group, called as Spark calls it; and the group as Redis shows it."""
-
-    def __init__(self, options: Mapping[str, str], client: RedisClient) -> None:
-        self._options = validate(options, streaming=True)
-        self.reader = CoopKafkaStreamReader(self._options)
-        self._group, self._client = options["group"], client
-
-    @property
-    def state(self) -> GroupState:
-        return read_group(self._client, self._group)
-
-    def batch(self, start: dict[str, Any]) -> dict[str, Any]:
-        """The end of the batch after `start`, as Spark reads it from its WAL."""
-        end: dict[str, Any] = json.loads(json.dumps(self.reader.latestOffset(start, EVERYTHING)))
-        return end
-
-    def restart(self, **changed: Any) -> None:
-        """The reader stops; the next one goes on from the same checkpoint, with changed options."""
-        self.reader.stop()
-        self.reader = CoopKafkaStreamReader(replace(self._options, **changed))
-
-
-@pytest.fixture
-def calls(
-    kafka: Kafka, redis_url: str, group: str, tp: TopicPartition, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Calls]:
-    """A reader of a new group; a topic of five records."""
-    monkeypatch.setattr(reader_process, "exit_on_sigterm", lambda: None)  # this process is pytest's
-    options = {
-        "kafka.bootstrap.servers": kafka.bootstrap,
-        "subscribe": tp.topic,
-        "startingOffsets": "earliest",
-        "group": group,
-        "redisUrl": redis_url,
-        "slots": "2",
-        "heartbeatInterval": "500",
-    }
-    with closing(RedisClient(redis_url)) as client:
-        made = Calls(options, client)
-        yield made
-        made.reader.stop()
 
 
 @pytest.fixture
@@ -116,16 +63,6 @@ def test_tasks_connect_to_the_port_that_the_user_names(calls: Calls) -> None:
     start = calls.reader.initialOffset()
     planned = calls.reader.partitions(start, calls.batch(start))
     assert {p.report.port for p in planned if p.report} == {port}
-
-
-def test_only_the_return_of_an_offset_as_start_commits_it(calls: Calls, tp: TopicPartition) -> None:
-    start = calls.reader.initialOffset()
-    end = calls.batch(start)
-    calls.reader.partitions(start, end)
-    calls.reader.commit(end)
-    assert calls.state.stable == {tp: 0}
-    assert calls.reader.latestOffset(end, EVERYTHING) == end
-    assert calls.state.stable == {tp: 5}
 
 
 def test_a_polite_stop_leaves_at_once_when_everything_is_confirmed(calls: Calls, tp: TopicPartition) -> None:

@@ -1,12 +1,8 @@
 """A task that begins when its key ranges may be another member's by now reads nothing (rule: task-deadline)."""
 
 import time
-from dataclasses import replace
 from math import inf
 
-import pytest
-
-from coordinator.errors import DeadlinePassedError
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import OffsetRange
@@ -30,15 +26,6 @@ EMPTY = SlicePartition((), {}, columns=(), poll_timeout_ms=1_000, fail_on_data_l
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def test_a_task_that_begins_in_time_reads() -> None:
-    assert list(read_slices(replace(EMPTY, deadline_ms=now_ms() + MINUTE))) == []
-
-
-def test_a_task_that_begins_late_reads_nothing_and_names_the_remedy() -> None:
-    with pytest.raises(DeadlinePassedError, match=r"began 6\d\.\d s after .*\n?.*raise longestBatch"):
-        list(read_slices(replace(EMPTY, deadline_ms=now_ms() - MINUTE)))
 
 
 def test_a_batch_query_has_no_deadline() -> None:
