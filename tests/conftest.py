@@ -40,6 +40,7 @@ from group_services import SHORT_MS, Group
 from guarded_broker import GuardedBroker, guarded_broker
 from kept_clients import KeptClients
 from own_valkey import OwnValkey
+from purgatory import Purgatory
 from reader_calls import Calls, calls_of
 from secure_listener import SecureListener
 from sites import chromium
@@ -288,6 +289,13 @@ def store_server(request: pytest.FixtureRequest) -> Iterator[StoreServer]:
 def world(store_server: StoreServer) -> World:
     """A group's store with a clock that stands still until it is moved."""
     return World(store_server)
+
+
+@pytest.fixture
+def purgatory(world: World) -> Iterator[Purgatory]:
+    """Workers of a group's one member."""
+    with closing(Purgatory(world)) as made:
+        yield made
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what -m excludes

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from commit_apis import api, ranges, state
+from commit_apis import api, batch_of, ranges, state
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import (
@@ -26,12 +26,6 @@ ON_EACH_SERVER = True
 
 
 LOWER, UPPER = cuts(2)
-
-
-def batch_of(world: World, *lanes: Lane) -> CommitApi:
-    """The Commit API of the member's batch that reads those lanes."""
-    end = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: lanes})
-    return CommitApi.of_offset(world.url, json.dumps(end.to_json()))
 
 
 def test_a_commit_without_ranges_completes_all_records_before_its_offset(world: World) -> None:

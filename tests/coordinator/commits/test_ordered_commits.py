@@ -1,66 +1,20 @@
 """Ordered commits: the draft KIP's seven steps and numbers (the last offset done), and A's death."""
 
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-
 import pytest
 
-from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import CommitError, FencedMemberError, OrderedCommitRefusedError
-from coordinator.redis.keys import GroupKeys
 from coordinator.values.clock import BootClock
 from coordinator.values.ranges import OffsetRange
-from store_world import TP, WANTED, World
+from purgatory import Purgatory
+from store_world import TP
 from streams import eventually
 
 ON_EACH_SERVER = True
 
 A_READ, B_READ = OffsetRange.parse("40-44"), OffsetRange.parse("45-49")
 DEAD_MS = 300  # a lease that ends within the test
-LONG_MS = 60_000
 STALL_MS = 4_000  # a busy machine does not stand still for so long
-
-
-class Purgatory:
-    """A partition with stable offset 39 as the draft KIP prints it, and workers of the member that owns it."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        world.found(p0=40)
-        world.logs_reach()
-        world.store.positions.acquire(world.join(), WANTED)
-        self.commits = CommitApi.of_member(world.url, world.group, "m-1")
-        self._threads = ThreadPoolExecutor()
-
-    def worker(self, name: str, lease_ms: int = LONG_MS) -> OrderedCommits:
-        return OrderedCommits(self.commits, name, lease_ms)
-
-    def commits_meanwhile(self, worker: OrderedCommits, offsets: OffsetRange) -> Future[Committed]:
-        return self._threads.submit(worker.commit, TP, offsets)
-
-    @property
-    def shown(self) -> dict[str, str]:
-        """The reservations in Redis: their offsets, worker and state."""
-        with self.world.client.reading() as reading:
-            found = reading.hgetall(GroupKeys(self.world.group).reserved(TP))
-        return {rectangle.split()[0]: value.partition(" until")[0] for rectangle, value in found.items()}
-
-    @property
-    def stable(self) -> int:
-        """The last offset done."""
-        return self.world.store.positions.stable(["orders"])[TP] - 1
-
-    def close(self) -> None:
-        self._threads.shutdown()
-        self.commits.close()
-
-
-@pytest.fixture
-def purgatory(world: World) -> Iterator[Purgatory]:
-    made = Purgatory(world)
-    yield made
-    made.close()
 
 
 def test_the_seven_steps_of_k(purgatory: Purgatory) -> None:

@@ -8,27 +8,17 @@ from coordinator.errors import CheckpointMismatchError, StateFormatError
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.replies import Caller, Sealed
+from coordinator.redis.replies import Sealed
 from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import Topic
-from store_world import OTHER, SESSION, TOPICS, TP, World, lane, offset
+from failing_records import EARLY, KEY, RECORD, TO_7, reading
+from store_world import OTHER, SESSION, TOPICS, TP, World
 
 ON_EACH_SERVER = True
 
 LOWER, UPPER = cuts(2)
-EARLY = replace(offset(lane("aa.1", 0, 10)), early=1)
-RECORD = FailingRecord(TP, 5, 7, 2, 1_700_000_000_000, False, "ValueError", "no such order")
-KEY = HashRange(5, 5)
-TO_7: Ends = {TP: HashMap.of(KEY, 7)}
-
-
-def reading(world: World) -> Caller:
-    """A member that reads a batch."""
-    me = world.owner()
-    world.store.positions.authorize(me, EARLY)
-    return me
 
 
 def test_a_failing_record_is_written_with_the_seal(world: World) -> None:
