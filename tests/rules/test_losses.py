@@ -7,18 +7,28 @@ from typing import cast
 import pytest
 
 from coordinator.assignment.policies import NO_POLICY, Policy
+from coordinator.errors import DataLossError, StateLostError
+from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.ownership import Fact, Facts, Owned
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller, Joining
 from coordinator.values import verdicts
-from coordinator.values.ranges import WHOLE
+from coordinator.values.key_hash import cuts
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import TopicPartition
 from coordinator.values.verdicts import Replaced
+from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
+from kafka_logs import Lower, Silent, delete_records
 from store_world import FIELDS, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from streams import keyed
+from topics import Record
 
 ON_EACH_SERVER = True
 ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
 UNKNOWN = Policy(accept_individual_commit=False, unknown=True)
+LOWER, UPPER = cuts(2)
 
 
 def test_loss_of_state__an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
@@ -77,6 +87,63 @@ def test_recover_by_proof__individual_commits_that_redis_still_has_are_kept(worl
     world.restart()
     world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: 45})
     assert (world.positions(), world.ics()) == ({str(WHOLE): "48"}, {str(WHOLE): "50-50"})
+
+
+def proves(world: World, *proofs: tuple[HashRange, int], founding: str = "aa", reset: int = 0) -> bool:
+    """Whether the group is there after a member's recovery with these proofs of the partition."""
+    proven = {TP: tuple(Fact(hashes, position) for hashes, position in proofs)}
+    return not world.store.positions.recover(Caller(founding=founding), "bb", "gone", reset, TOPICS, proven)
+
+
+def test_proofs_add_up__two_members_prove_a_half_each(world: World) -> None:
+    """Rule: proofs-add-up.
+
+    Proofs of several members add up for one session: of two members that share a partition, each proves its hashes.
+    """
+    assert not proves(world, (LOWER, 40))
+    assert not proves(world, (LOWER, 30)), "of one hash, the highest proof counts"
+    with pytest.raises(verdicts.Absent):
+        world.store.positions.status()
+    assert GroupKeys(world.group).proofs not in world.kept_for_ever()
+    assert proves(world, (LOWER, 35), (UPPER, 50))
+    assert world.positions() == {str(LOWER): "40", str(UPPER): "50"}
+    assert (world.store.positions.stable(["orders"]), world.store.positions.status().founding) == ({TP: 40}, "aa")
+    assert not world.redis.exists(GroupKeys(world.group).proofs)
+
+
+def test_proofs_add_up__for_one_session(world: World) -> None:
+    assert not proves(world, (LOWER, 40))
+    world.lapse(SESSION - 1)
+    assert not proves(world, (LOWER, 40))
+    world.lapse(1)
+    with pytest.raises(StateLostError, match="orders-0"):
+        proves(world, (LOWER, 40))
+
+
+def test_proofs_add_up__a_caller_that_proves_nothing_does_not_wait(world: World) -> None:
+    for proven in ((), None):
+        with pytest.raises(StateLostError, match="orders-0"):
+            world.store.positions.recover(NO_MEMBER, "bb", "gone", 0, TOPICS, {TP: proven})
+    assert world.redis.keys(GroupKeys(world.group).prefix + "*") == []
+
+
+def test_proofs_add_up__not_with_those_of_another_founding_or_an_older_reset(world: World) -> None:
+    assert not proves(world, (LOWER, 40))
+    with pytest.raises(Replaced, match="aa"):
+        proves(world, (UPPER, 50), founding="ff")
+    with pytest.raises(verdicts.Lost, match="proofs is not"):
+        world.store.positions.create("cc", TOPICS, {TP: 99})
+    assert not proves(world, (UPPER, 50), reset=7)
+    assert proves(world, (LOWER, 10), reset=7)
+    assert world.positions() == {str(LOWER): "10", str(UPPER): "50"}
+
+
+def test_proofs_add_up__of_a_partition_that_the_recovering_member_does_not_read(world: World) -> None:
+    world.store.positions.recover(Caller(founding="aa"), "bb", "gone", 0, TOPICS, {OTHER: 7})
+    assert not proves(world, (LOWER, 40))
+    assert world.positions() == {}
+    assert proves(world, (UPPER, 50))
+    assert world.store.positions.stable(["orders"]) == {TP: 40, OTHER: 7}
 
 
 @pytest.mark.parametrize(
@@ -219,6 +286,63 @@ def test_recovering_session__it_ends_once_every_known_member_has_joined_again(wo
     world.join("m-2", "i2", "aa")
     assert world.store.positions.acquire(again, WANTED).value.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
     assert (me.member, recovers_for(world) > 0) == ("m-1", False)
+
+
+def test_named_data_loss__records_that_are_gone_end_the_query_or_are_skipped_on_request(
+    members: Group, tp: TopicPartition
+) -> None:
+    """Rule: named-data-loss.
+
+    Records that are gone, a topic that was created again, and a log that was cut end the query with `DATA_LOSS`.
+    """
+    members.service(subscribed(tp)).first_positions()
+    delete_records(members.kafka, tp, 2)
+    service = members.service(subscribed(tp))
+    with pytest.raises(DataLossError, match="records 0-1"):
+        service.next_offset(StreamOffset(members.name), UNLIMITED)
+    service.leave()
+    assert members.state.stable == {tp: 0}
+    assert records(run(members, subscribed(tp), fail_on_data_loss=False)) == read(tp, 2, 5)
+    assert "loss" in members.events
+
+
+def test_silent_leader__its_partition_waits_and_all_others_are_read(members: Group) -> None:
+    """Rule: silent-leader. A member asks all leaders at once, and plans with the answers that come within a second."""
+    topic = members.kafka.create_topic("silent", partitions=2)
+    here, away = TopicPartition(topic, 0), TopicPartition(topic, 1)
+
+    def produce() -> None:
+        members.kafka.produce(topic, [Record(b"", b"key", tp.partition) for tp in (here, away)])
+
+    produce()
+    log = Silent(members.log())
+    member, end = members.begun(subscribed(here), log=log)
+    log.partitions = {away}
+    produce()
+    end = batch(member, end)
+    assert {s.topic_partition for s in end.slices} == {here}
+    log.partitions = set()
+    assert {s.topic_partition for s in batch(member, end).slices} == {away}
+    assert members.state.stable == {here: 2, away: 1}
+
+
+@pytest.mark.parametrize("fail_on_data_loss", [True, False])
+def test_low_end__the_early_answer_of_a_new_leader_is_no_loss(
+    members: Group, tp: TopicPartition, fail_on_data_loss: bool
+) -> None:
+    """Rule: low-end. Offsets that were read lie below the high watermark, whatever the isolation level."""
+    log = Lower(members.log())
+    member, start = members.begun(subscribed(tp), log=log, fail_on_data_loss=fail_on_data_loss)
+    assert member.next_offset(start, UNLIMITED) is None
+    log.marks[tp] = 3
+    assert member.next_offset(start, UNLIMITED) is None
+    members.clock.skip(LOW_MS - 1_000)
+    assert member.next_offset(start, UNLIMITED) is None
+    assert (members.state.stable, members.state.ends) == ({tp: 5}, {tp: 5})
+    log.marks.clear()
+    members.kafka.produce(tp.topic, keyed(3))
+    assert records(batch(member, start)) == read(tp, 5, 8)
+    assert "loss" not in members.events
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ from commit_apis import api, ranges, state
 from coordinator.commits.commit_api import Committed
 from coordinator.plan.packing import pack
 from coordinator.progress.slices import Slice
-from coordinator.progress.stream_offset import Lane
+from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.redis.keys import GroupKeys
 from coordinator.values.key_hash import cut_bound, cuts, hash_record
 from coordinator.values.ranges import HASH_MAX, OFFSET_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
-from group_services import Group, subscribed
+from group_services import Group, batch, slices_read, subscribed
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.select.hashing import hash_records
 from store_world import BIG, SESSION, TP, World, lane, offset
@@ -132,10 +133,13 @@ def test_cut_by_hash__tasks_share_a_partition_by_hashes_and_never_by_offsets(
     members: Group, tp: TopicPartition
 ) -> None:
     """Rule: cut-by-hash. The planner cuts lanes by hash, never by offset."""
-    service, end = members.begun(subscribed(tp))
-    tasks = service.tasks(end)
-    assert sorted((s.hashes, str(s.offsets)) for task in tasks for s in task) == [(h, "0-4") for h in cuts(2)]
-    assert len(tasks) == 2
+    service = members.started(subscribed(tp))
+    segments = GroupKeys(members.name).segments(tp)
+    members.redis.delete(segments)
+    members.redis.hset(segments, mapping={str(LOWER): "3", str(UPPER): "0"})
+    end = batch(service, StreamOffset(members.name))
+    lanes = {(s.hashes.lo in LOWER, str(s.offsets)) for s in slices_read(service, end)}
+    assert lanes == {(True, "3-4"), (False, "0-4")}, "no task begins within a lane to do as much as the others"
 
 
 def check_packed(

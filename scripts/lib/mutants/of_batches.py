@@ -239,19 +239,19 @@ FAULTS = (
         "defer-is-an-end",
         "a member writes failing records of hashes that another member owns",
         Holds(f"{_LUA}seal.lua", "member == call.member"),
-        f"{_REDIS}failing.py::test_a_member_that_lost_the_hash_writes_no_failing_record",
+        "tests/rules/test_failing_keys.py::test_defer_is_an_end__only_the_owner_of_the_hash_writes_its_record",
     ),
     Fault(
         "position-holds-the-key",
         "an entry below the position holds its key",
         Holds(f"{_FAILING}:_pieces", "r.offset >= owned.position"),
-        f"{_PLAN}failing_keys.py::test_a_failing_key_is_read_up_to_its_record_and_all_others_as_before",
+        "tests/rules/test_failing_keys.py::test_position_holds_the_key__it_is_read_up_to_its_record_and_all_others_as_before",
     ),
     Fault(
         "one-record-at-its-time",
         "a deferred key is tried before its time",
         Fails(f"{_FAILING}:_limited", "record.next_ms in later"),
-        f"{_PLAN}failing_keys.py::test_one_key",
+        "tests/rules/test_failing_keys.py::test_one_record_at_its_time__its_record_is_read_alone_once_it_is_due",
     ),
     Fault(
         "replay-may-defer",
@@ -263,19 +263,19 @@ FAULTS = (
         "deferred-keys-cap",
         "a partition at its cap reads keys that do not fail",
         Fails(f"{_FAILING}:apart", "tp in full"),
-        f"{_PLAN}failing_keys.py::test_a_failing_key_is_read_up_to_its_record_and_all_others_as_before",
+        "tests/rules/test_failing_keys.py::test_position_holds_the_key__it_is_read_up_to_its_record_and_all_others_as_before",
     ),
     # Filters
     Fault(
         "filtered-is-done",
         "a row filter leaves gaps between the acknowledgements of other rows",
         Put("spark_coop_source/task/acknowledging.py:Acknowledging.covered", "kept[near] &", ""),
-        f"{_TASK}acknowledging.py::test_filtered_records_are_holes",
+        "tests/rules/test_failing_keys.py::test_filtered_is_done__a_dropped_record_is_a_hole",
     ),
     Fault(
         "replay-same-filter",
         "a batch is replayed with another filter",
         Without(f"{_AUTHORIZING}:return_tasks", "refuse_other_filter"),
-        f"{_MEMBER}filters.py::test_a_replay_under_another_filter_is_a_named_error",
+        "tests/rules/test_failing_keys.py::test_replay_same_filter__no_other_filter_reads_an_unfinished_batch",
     ),
 )

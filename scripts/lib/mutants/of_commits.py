@@ -24,13 +24,13 @@ FAULTS = (
         "commit-within-read",
         "the store accepts a commit beyond the batch",
         Without(_RANGES, "'BEYOND'"),
-        f"{_COMMITS}commit_api.py::test_a_commit_beyond_the_offsets_of_the_batch_is_refused_whole",
+        "tests/rules/test_individual_commits.py::test_commit_within_read__offsets_beyond_the_batch_are_refused_as_a_whole",
     ),
     Fault(
         "commit-within-read",
         "a batch takes commits before it is known where its tasks end",
         Without(_RANGES, "'UNSEALED'"),
-        f"{_COMMITS}commit_api.py::test_a_batch_that_may_end_early_takes_commits_from_its_seal_to_the_next_batch",
+        "tests/rules/test_individual_commits.py::test_commit_within_read__a_batch_that_may_end_early_takes_commits_from_its_seal_to_the_next_batch",
     ),
     Fault(
         "acknowledge-holes",
@@ -43,39 +43,38 @@ FAULTS = (
         "individual-commit-cap",
         "the cap of individual commits is never enforced",
         Fails(_RANGES, "after > limit"),
-        f"{_COMMITS}commit_api_refusals.py::test_at_the_cap_only_commits_that_would_grow_the_set_are_refused",
+        "tests/rules/test_individual_commits.py::test_individual_commit_cap__only_commits_that_would_add_one_are_refused",
     ),
     Fault(
         "ordered-commit",
         "an ordered commit does not wait for its turn",
         Without(_RESERVE, "'WAIT'"),
-        f"{_COMMITS}ordered_commits.py::test_the_seven_steps_of_k",
+        "tests/rules/test_individual_commits.py::test_ordered_commit__the_seven_steps_of_the_draft_kip",
     ),
     Fault(
         "commit-error-codes",
         "an error has the number of another one",
         Put("coordinator/errors/policies.py:IndividualCommitTooOldError", "91", "92"),
-        "tests/coordinator/errors/test_errors.py::"
-        "test_each_code_of_the_spec_is_an_exception_with_name_message_and_remedy",
+        "tests/rules/test_individual_commits.py::test_commit_error_codes__each_is_an_error_of_this_project",
     ),
     # Limits of a batch
     Fault(
         "strike-needs-evidence",
         "each driver that is stopped in a batch leaves a strike",
         Holds(f"{_LUA}leave.lua", "hangs(K.batches, call.member)"),
-        f"{_REDIS}poison.py::test_a_member_that_leaves_its_batch_is_no_sign__unless_the_batch_hangs",
+        "tests/rules/test_limits.py::test_strike_needs_evidence__a_member_that_leaves_is_no_sign_unless_its_batch_hangs",
     ),
     Fault(
         "struck-lane-apart",
         "a hung record is looked for in the whole slice for ever",
         Put(f"{_POISON}:Strike.trial_end", "ceil(len(self.offsets) / PARTS)", "len(self.offsets)"),
-        f"{_PLAN}poison.py::test_strikes_bound_the_work",
+        "tests/rules/test_limits.py::test_struck_lane_apart__each_further_strike_leaves_32_times_fewer_suspects",
     ),
     Fault(
         "parked-until-released",
         "a slice of many records is parked",
         Holds(f"{_SHARED}strikes.lua:strike", "s.one and"),
-        f"{_REDIS}poison.py::test_a_further_strike_counts_up_or_parks_only_the_hashes_and_offsets_struck_before",
+        "tests/rules/test_limits.py::test_parked_until_released__one_record_that_is_struck_again_on_trial",
     ),
     Fault(
         "lane-lead",
@@ -87,7 +86,7 @@ FAULTS = (
         "reports-decide-nothing",
         "a forged report is accepted",
         Holds("spark_coop_source/telemetry/frames.py:next_text", "hmac.compare_digest"),
-        "tests/spark_coop_source/telemetry/test_frames.py::test_a_frame_that_the_key_did_not_sign_has_no_text",
+        "tests/rules/test_limits.py::test_reports_decide_nothing__a_frame_that_the_key_did_not_sign_has_no_text",
     ),
     # Scripts
     Fault(
@@ -100,7 +99,7 @@ FAULTS = (
         "whole-group",
         "a late call of an operator deletes or replaces a part of a group",
         Put(f"{_SHARED}leases.lua:worked_since", "{ 'SUPERSEDED' }", "nil"),
-        f"{_REDIS}late_operators.py::test_a_call_that_comes_after_a_member_has_worked_changes_nothing",
+        "tests/rules/test_scripts.py::test_whole_group__a_call_after_a_member_has_worked_changes_nothing",
     ),
     Fault(
         "numbers-as-text",
@@ -118,7 +117,7 @@ FAULTS = (
         "owner-reads-own-segments",
         "each owner reads the segments of all",
         Holds(f"{_LUA}acquire.lua", "#ics_of[i] > 0"),
-        "tests/coordinator/member/test_join_traffic.py",
+        "tests/rules/test_scripts.py::test_owner_reads_own_segments__and_all_only_beside_individual_commits",
     ),
     Fault(
         "schema-number",

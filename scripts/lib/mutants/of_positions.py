@@ -28,7 +28,7 @@ FAULTS = (
         "checkpoint-on-resume",
         "a part of a checkpoint beyond the log is used",
         Fails("coordinator/member/accepting.py:accept", "settings.fail_on_data_loss"),
-        f"{_MEMBER}accepting.py::test_a_log_that_ends_before_it_for_seconds__data_loss",
+        "tests/rules/test_positions.py::test_checkpoint_on_resume__an_offset_beyond_the_log_is_refused_before_any_part_of_it_is_used",
     ),
     Fault(
         "assert-beginnings",
@@ -50,7 +50,7 @@ FAULTS = (
         "mirror-refresh",
         "the mirror of an idle group is never written again",
         Put("coordinator/member/mirroring.py:REFRESH_MS", "30_000", "3_000_000"),
-        f"{_MEMBER}mirroring.py::test_positions_have_not_moved_for_long__mirror_again",
+        "tests/rules/test_positions.py::test_mirror_refresh__every_30_s_also_if_no_position_moved",
     ),
     Fault(
         "reset-epoch",
@@ -74,7 +74,7 @@ FAULTS = (
         "growth-order",
         "a new partition waits for one older partition only",
         Put("coordinator/progress/growth.py:levels", "*chain.from_iterable(older)", "*next(older, ())"),
-        f"{_PROGRESS}growth.py::test_levels",
+        "tests/rules/test_positions.py::test_growth_order__a_hash_of_a_new_partition_waits_for_every_older_one",
     ),
     # Losses
     Fault(
@@ -111,7 +111,7 @@ FAULTS = (
         "proofs-add-up",
         "of two proofs of one hash the lower one counts",
         Put(f"{_RECOVER}:added_up", "less(one, other)", "less(other, one)"),
-        f"{_REDIS}proofs_add_up.py::test_of_two_proofs_of_one_hash_the_higher_one_counts",
+        "tests/rules/test_losses.py::test_proofs_add_up__two_members_prove_a_half_each",
     ),
     Fault(
         "policies-survive",
@@ -139,7 +139,7 @@ FAULTS = (
         "named-data-loss",
         "lost records are skipped without a word",
         Fails(f"{_LOSING}:settle_losses", "fail_on_data_loss"),
-        f"{_MEMBER}losing.py::test_lost_under_fail_on_data_loss__the_query_ends",
+        "tests/rules/test_losses.py::test_named_data_loss__records_that_are_gone_end_the_query_or_are_skipped_on_request",
     ),
     Fault(
         "silent-leader",
@@ -151,7 +151,7 @@ FAULTS = (
         "low-end",
         "one low log end is a data loss",
         Holds("coordinator/member/low_ends.py:believed", ">= LOW_MS"),
-        f"{_MEMBER}losing.py::test_the_log_ends_before_a_position__leave_it_alone_and_look_again",
+        "tests/rules/test_losses.py::test_low_end__the_early_answer_of_a_new_leader_is_no_loss",
     ),
     Fault(
         "leader-epoch-facts",

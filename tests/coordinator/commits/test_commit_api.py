@@ -1,7 +1,6 @@
 """The Commit API on a real Redis: the draft KIP's worked examples, and what the lanes of a member may commit."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -9,7 +8,6 @@ from commit_apis import api, batch_of, ranges, state
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import (
-    CommitBeforeEndsError,
     CommitBeyondReadError,
     CommitError,
 )
@@ -46,24 +44,6 @@ def test_a_commit_can_be_for_one_lane_only(world: World) -> None:
     assert state(world) == ({str(LOWER): "43", str(UPPER): "43"}, {str(LOWER): "45-46"})
     with pytest.raises(CommitError, match="overlap"):
         commits.commit(TP, ranges("45-46"), lanes=[Owned(LOWER, "aa.1"), Owned(WHOLE, "aa.1")])
-
-
-def test_a_commit_beyond_the_offsets_of_the_batch_is_refused_whole(world: World) -> None:
-    api(world).close()
-    with batch_of(world, lane("aa.1", 43, 100)) as commits:
-        for given in ("100-100", "43-100", "43-44 199-199", f"43-{2**62 - 1}"):
-            with pytest.raises(
-                CommitBeyondReadError, match="includes offset 100, and the lanes of this batch end before it"
-            ) as far:
-                commits.commit(TP, ranges(given))
-            assert far.value.reach == 100
-        with pytest.raises(CommitBeyondReadError):
-            commits.commit(TP, [], offset=101)
-        with pytest.raises(CommitBeyondReadError, match="includes offset 100"):
-            OrderedCommits(commits, "w").reserve(TP, OffsetRange(99, 101))
-        assert state(world) == ({str(WHOLE): "43"}, {})
-        assert commits.commit(TP, ranges("0-0 43-44 99-99")) == Committed(45, 1, 1, ())
-        assert commits.commit(TP, [], offset=100).stable == 100
 
 
 def test_an_idle_lane_of_a_batch_takes_no_commit_beyond_its_position(world: World) -> None:
@@ -110,41 +90,6 @@ def test_a_lane_that_its_task_ended_early_accepts_no_offset_behind_its_end(world
     world.store.positions.seal(world.caller("m-1"), later.digest, {TP: HashMap.of(LOWER, 69)})
     with batch_of(world, *lanes) as commits:
         assert commits.commit(TP, ranges("69-69"), lanes=[Owned(LOWER, "aa.1")]).stable == 69, "of the batch before"
-
-
-def test_a_batch_that_may_end_early_takes_commits_from_its_seal_to_the_next_batch(world: World) -> None:
-    """Before, a task may still end at 60, and after, Redis has forgotten that it did: nobody read 60-69."""
-    api(world).close()
-    caller, positions = world.caller("m-1"), world.store.positions
-    first = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane("aa.1", 43, 70),)}, early=1)
-    then = replace(first, lanes={TP: (lane("aa.1", 60, 90),)})
-
-    def refused(given: str, end: StreamOffset) -> bool:
-        with CommitApi.of_offset(world.url, json.dumps(end.to_json())) as commits:
-            try:
-                commits.commit(TP, ranges(given))
-            except CommitBeforeEndsError as error:
-                assert "a task may end before the offsets that this batch planned" in error.what
-                assert "commit rows by their acknowledgements" in str(error)
-                return True
-        return False
-
-    assert refused("50-69", first), "not begun"
-    positions.authorize(caller, first)
-    assert refused("50-69", first), "under way"
-    assert refused("45-45", first), "a part of it too"
-    assert state(world) == ({str(WHOLE): "43"}, {})
-    positions.seal(caller, first.digest, {TP: HashMap.of(WHOLE, 60)})
-    with pytest.raises(CommitBeyondReadError, match="includes offset 60"):
-        refused("50-69", first)
-    assert not refused("50-59", first)
-    positions.authorize(caller, then)
-    assert refused("60-69", first), "over"
-    assert refused("60-69", then)
-    positions.seal(caller, then.digest, {})
-    assert not refused("60-89", then), "all tasks read to the planned ends"
-    assert refused("60-69", first), "another batch has a seal"
-    assert state(world) == ({str(WHOLE): "43"}, {str(WHOLE): "50-89"})
 
 
 def test_a_batch_that_is_sealed_as_planned_takes_commits_at_once(world: World) -> None:

@@ -48,20 +48,6 @@ def test_a_commit_wholly_below_the_stable_offset_is_too_old_and_names_the_stable
     assert state(world) == ({str(WHOLE): "43"}, {str(WHOLE): "45-47"})
 
 
-def test_at_the_cap_only_commits_that_would_grow_the_set_are_refused(world: World) -> None:
-    commits = api(world, 43, "45-45 47-47 60-60", max_individual_commits=3)
-    with pytest.raises(
-        MaxIndividualCommitReachedError, match="exceeds the limit of 3 individual commits: the partition holds 3"
-    ) as full:
-        commits.commit(TP, ranges("50-50"))
-    assert full.value.code == 92
-    assert world.ics() == {str(WHOLE): "45-45 47-47 60-60"}
-    assert commits.commit(TP, ranges("46-46")) == Committed(43, 2, 0, ())  # fills a gap
-    assert commits.commit(TP, ranges("61-61")) == Committed(43, 2, 0, ())  # makes one longer
-    assert commits.commit(TP, ranges("50-50")) == Committed(43, 3, 0, ())  # there is room again
-    assert commits.commit(TP, ranges("43-44")) == Committed(48, 2, 0, ())
-
-
 def test_reaching_the_cap_is_one_event_with_why_and_makes_an_assignment_due(world: World) -> None:
     commits = api(world, 43, "45-45 47-47", max_individual_commits=2)
     due = world.store.members.look(world.caller("m-1")).value.occasion

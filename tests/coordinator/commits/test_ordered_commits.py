@@ -17,20 +17,6 @@ DEAD_MS = 300  # a lease that ends within the test
 STALL_MS = 4_000  # a busy machine does not stand still for so long
 
 
-def test_the_seven_steps_of_k(purgatory: Purgatory) -> None:
-    a, b = purgatory.worker("A"), purgatory.worker("B")
-    assert purgatory.stable == 39
-    a.reserve(TP, A_READ)  # 1
-    b.reserve(TP, B_READ)  # 2
-    assert purgatory.shown == {"40-44": "m-1/A held", "45-49": "m-1/B held"}
-    answer_to_b = purgatory.commits_meanwhile(b, B_READ)  # 3
-    eventually(lambda: purgatory.shown["45-49"] == "m-1/B parked", "B's commit is in the purgatory")  # 4
-    assert (answer_to_b.done(), purgatory.stable) == (False, 39)
-    assert a.commit(TP, A_READ).stable - 1 == 44  # 5 and 6
-    assert answer_to_b.result(timeout=10).stable - 1 == 49  # 7
-    assert (purgatory.stable, purgatory.world.ics(), purgatory.shown) == (49, {}, {})
-
-
 def test_if_a_dies_b_is_refused_when_the_lease_of_a_ends_and_nothing_is_lost(purgatory: Purgatory) -> None:
     b = purgatory.worker("B")
     purgatory.worker("A", DEAD_MS).reserve(TP, A_READ)

@@ -119,18 +119,6 @@ def planned(members: Group, tp: TopicPartition) -> StreamOffset:
     return end
 
 
-@pytest.mark.parametrize("now", [B, EVERYTHING], ids=["another filter", "no filter"])
-def test_a_replay_under_another_filter_is_a_named_error(
-    members: Group, tp: TopicPartition, planned: StreamOffset, now: RecordFilter
-) -> None:
-    query = member(members, tp, now)
-    with pytest.raises(FilterChangedError, match=f"planned with the filter of digest {A.digest}") as error:
-        query.tasks(planned)
-    assert error.value.remedy.startswith("stop the other members of the group; run the query once more")
-    assert "availableNow=True" in error.value.remedy
-    assert members.state.stable == {tp: 0}
-
-
 def test_a_batch_whose_ranges_others_have_acquired_binds_no_filter(
     members: Group, tp: TopicPartition, planned: StreamOffset
 ) -> None:
@@ -140,17 +128,6 @@ def test_a_batch_whose_ranges_others_have_acquired_binds_no_filter(
     late = member(members, tp, B)
     assert late.tasks(planned) == ()
     assert set(members.state.members) == {late.member, other.member}
-
-
-def test_a_replay_under_its_own_filter_reads_the_same(
-    members: Group, tp: TopicPartition, planned: StreamOffset
-) -> None:
-    query = member(members, tp, A)
-    again = StreamOffset.from_json(planned.to_json())
-    assert again == planned
-    assert slices_read(query, again) == tuple(sorted(planned.slices))
-    assert query.next_offset(again, UNLIMITED) is None
-    assert members.state.stable == {tp: 5}
 
 
 def test_a_batch_that_was_planned_without_a_filter_is_not_replayed_with_one(members: Group, tp: TopicPartition) -> None:

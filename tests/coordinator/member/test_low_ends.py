@@ -71,24 +71,6 @@ def test_a_batch_in_an_open_transaction_is_replayed_at_the_other_level(
         assert position(members, tp) == 9
 
 
-@pytest.mark.parametrize("fail_on_data_loss", [True, False])
-def test_a_new_leader_answers_low__nothing_is_lost_and_nothing_goes_back(
-    members: Group, tp: TopicPartition, fail_on_data_loss: bool
-) -> None:
-    log = Lower(members.log())
-    member, start = restarted(members, tp, log, fail_on_data_loss=fail_on_data_loss)
-    assert member.next_offset(start, UNLIMITED) is None
-    log.marks[tp] = 3
-    assert member.next_offset(start, UNLIMITED) is None
-    members.clock.skip(LOW_MS - 1_000)
-    assert member.next_offset(start, UNLIMITED) is None
-    assert (position(members, tp), log_ends(members, tp)) == (5, "5")
-    log.marks.clear()
-    members.kafka.produce(tp.topic, keyed(3))
-    assert records(batch(member, start)) == read(tp, 5, 8)
-    assert "loss" not in members.events
-
-
 def test_the_first_answer_of_a_new_life_is_low__it_looks_again(members: Group, tp: TopicPartition) -> None:
     """Before it joins: the checkpoint names offsets that the log does not seem to have."""
     log = Lower(members.log(), {tp: 3})

@@ -23,24 +23,6 @@ def lines(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
     return [r.message for r in caplog.records if word in r.message and r.name.startswith("coordinator.")]
 
 
-def test_a_reset_by_kafkas_own_tool_moves_nothing_and_is_named(
-    members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
-) -> None:
-    end = run(members, subscribed(tp))
-    kafka_groups.reset_to_earliest(members.kafka.bootstrap, members.name, tp.topic)
-    assert not lines(caplog, "another program")
-    service = members.service(subscribed(tp))
-    service.set_targets()
-    assert not [*batches(service, end)], "the checkpoint and Redis count"
-    service.leave()
-    assert kafka_groups.committed(members.kafka.bootstrap, members.name, tp.topic) == {0: 5}
-    (line,) = lines(caplog, "another program")
-    (why,) = whys(members, "overruled")
-    assert f"{tp} at 0, here 5" in why
-    assert f"{tp} at 0, here 5" in line
-    assert f"coop-kafka reset-offsets {members.name}" in line
-
-
 def test_offsets_that_a_new_group_took_over_are_not_overruled(
     members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
 ) -> None:

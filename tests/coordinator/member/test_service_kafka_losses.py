@@ -14,7 +14,6 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import Pattern, TopicPartition
 from group_services import UNLIMITED, Group, PatientClock, batch, batches, read, records, run, slices_read, subscribed
-from kafka_logs import delete_records
 from streams import keyed
 from topics import Kafka
 
@@ -75,18 +74,6 @@ def test_available_now_ends_when_its_topic_was_recreated_shorter(members: Group,
     members.clock.skip(2_000)
     assert records(*batches(service, end)) == read(tp, 0, left)
     assert members.state.stable == {tp: left}
-
-
-def test_aged_records_are_a_data_loss_by_default_and_skipped_on_request(members: Group, tp: TopicPartition) -> None:
-    members.service(subscribed(tp)).first_positions()
-    delete_records(members.kafka, tp, 2)
-    service = members.service(subscribed(tp))
-    with pytest.raises(DataLossError, match="records 0-1"):
-        service.next_offset(StreamOffset(members.name), UNLIMITED)
-    service.leave()
-    assert members.state.stable == {tp: 0}
-    assert records(run(members, subscribed(tp), fail_on_data_loss=False)) == read(tp, 2, 5)
-    assert "loss" in members.events
 
 
 @pytest.fixture

@@ -60,20 +60,6 @@ def more(members: Group, *partitions: TopicPartition) -> None:
         members.kafka.produce(tp.topic, [Record(b"%d" % n, b"key-%d" % n, tp.partition) for n in range(4)])
 
 
-def test_all_other_partitions_are_read__and_the_silent_one_once_it_answers(
-    members: Group, two: tuple[TopicPartition, TopicPartition]
-) -> None:
-    here, away = two
-    log = Silent(members.log())
-    member, end = begun(members, here, log)
-    log.partitions = {away}
-    more(members, here, away)
-    end = batch(member, end)
-    assert records(end) == read(here, 4, 8)
-    log.partitions = set()
-    assert records(batch(member, end)) == read(away, 4, 8)
-
-
 def test_the_topic_is_created_again_before_a_leader_has_answered__all_partitions_of_the_new_one_are_read(
     members: Group, two: tuple[TopicPartition, TopicPartition]
 ) -> None:

@@ -70,9 +70,7 @@ def reach(limited: OwnedRanges) -> list[int]:
         ),
         pytest.param([ONCE], 11, [1, 80], id="after a part of the struck offsets was read: the rest of them"),
         pytest.param([ONCE], 12, [88, 80], id="a strike at offsets that were read since limits no lane"),
-        pytest.param([WIDE], 10, [64, 80], id="after one strike all that was struck is read"),
         pytest.param([replace(WIDE, count=2)], 10, [7, 80], id="after two, about one record"),
-        pytest.param([replace(WIDE, offsets=OffsetRange(10, 330), count=2)], 10, [10, 80], id="... or a 32nd of it"),
         pytest.param(
             [replace(WIDE, count=3), ONCE], 10, [2, 80], id="of several strikes, the one with the nearest end"
         ),

@@ -59,17 +59,7 @@ def halves(lower: T, upper: T) -> HashMap[T]:
     [
         pytest.param(GROWN, {}, (FIRST,), whole(OPEN), id="an unread range delays nothing"),
         pytest.param(
-            GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 19)]}, (FIRST,), whole(0), id="one partition is not there yet"
-        ),
-        pytest.param(
             GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 20)]}, (FIRST,), whole(1), id="every older partition is there"
-        ),
-        pytest.param(
-            GROWN,
-            {P[0]: [(LOWER, 10), (UPPER, 9)], P[1]: [(WHOLE, 20)]},
-            (FIRST,),
-            halves(1, 0),
-            id="a slow hash holds back itself, not the others",
         ),
         pytest.param(
             GROWN,

@@ -5,29 +5,15 @@ from dataclasses import replace
 import pytest
 
 from coordinator.errors import CheckpointMismatchError, StateFormatError
-from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Sealed
-from coordinator.values.hash_map import HashMap
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import Topic
 from failing_records import EARLY, KEY, RECORD, TO_7, reading
-from store_world import OTHER, SESSION, TOPICS, TP, World
+from store_world import OTHER, TOPICS, TP, World
 
 ON_EACH_SERVER = True
-
-LOWER, UPPER = cuts(2)
-
-
-def test_a_failing_record_is_written_with_the_seal(world: World) -> None:
-    me = reading(world)
-    assert world.store.positions.seal(me, EARLY.digest, TO_7, (RECORD,)).value
-    assert world.store.poison.failing() == (RECORD,)
-    assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(TO_7)
-    assert world.events("deferred") == ["1 key whose record failed: orders 0 0000000000000005 at offset 7"]
-    assert GroupKeys(world.group).failing not in world.kept_for_ever()
 
 
 @pytest.mark.parametrize(
@@ -49,37 +35,12 @@ def test_no_key_waits_longer_than_the_longest_delay_by_the_clock_of_redis(
     assert store.poison.failing() == (replace(record, next_ms=world.now + waits_ms),)
 
 
-def test_a_repeated_seal_changes_nothing(world: World) -> None:
-    """A client sends a script again; meanwhile an operator may have released the key."""
-    me = reading(world)
-    parked = replace(RECORD, parked=True)
-    world.store.positions.seal(me, EARLY.digest, TO_7, (parked,))
-    assert world.store.poison.resume((parked,), "it is repaired") == 1
-    assert world.store.positions.seal(me, EARLY.digest, TO_7, (parked,)).value
-    assert world.store.poison.failing() == ()
-    assert world.events("release") == [f"{parked.field}: it is repaired"]
-    assert len(world.events("parked")) == 1
-
-
 def test_a_seal_of_another_batch_writes_no_failing_record(world: World) -> None:
     me = reading(world)
     following = replace(EARLY, early=2)
     world.store.positions.authorize(me, following)
     assert not world.store.positions.seal(me, EARLY.digest, TO_7, (RECORD,)).value
     assert world.store.poison.failing() == ()
-
-
-def test_a_member_that_lost_the_hash_writes_no_failing_record(world: World) -> None:
-    """The new owner may have parked a later record of this key."""
-    me = reading(world)
-    world.lapse(SESSION + 1)
-    other = world.join("m-2", "i2")
-    world.store.positions.acquire(other, {TP: (LOWER,)})
-    theirs, mine = replace(RECORD, offset=9, parked=True), replace(RECORD, key_hash=UPPER.lo)
-    world.redis.hset(GroupKeys(world.group).failing, theirs.field, theirs.text)
-    ends: Ends = {TP: HashMap(((KEY, 7), (HashRange(UPPER.lo, UPPER.lo), 7)))}
-    assert world.store.positions.seal(me, EARLY.digest, ends, (RECORD, mine)).value
-    assert world.store.poison.failing() == (theirs, mine)
 
 
 def test_the_next_attempt_replaces_the_record(world: World) -> None:

@@ -31,22 +31,6 @@ TWICE = replace(ONCE, count=2)
 PARKED = replace(TWICE, parked=True)
 
 
-def test_only_a_lost_member_with_a_begun_slice_strikes_it(world: World) -> None:
-    world.found()
-    one = world.join("m-1")
-    world.store.poison.working(one, f"orders 0 {LOWER} 10-12;")
-    world.store.poison.strike("m-1")
-    assert world.store.poison.strikes() == (), "its lease has not ended"
-    world.lapse(SESSION + 1)
-    world.store.poison.strike("m-2")
-    assert world.store.poison.strikes() == (), "nothing is known of another"
-    world.store.poison.strike("m-1")
-    world.store.poison.strike("m-1")
-    (struck,) = world.store.poison.strikes()
-    assert struck == replace(ONCE, at_ms=world.now, member="m-1")
-    assert world.events("strike") == [f"orders 0 {LOWER} from offset 10: m-1 did not end it; strike 1"]
-
-
 def test_a_recovery_strikes_no_living_member(world: World) -> None:
     """It removes all leases, so every member looks dead until it joins again."""
     world.found()
@@ -65,20 +49,6 @@ def test_a_report_of_begun_slices_renews_the_lease(world: World) -> None:
     world.lapse(SESSION - 1)
     world.store.poison.strike("m-1")
     assert world.store.poison.strikes() == ()
-
-
-def test_a_third_strike_of_a_record_on_trial_parks_it_and_an_operator_releases(world: World) -> None:
-    world.found()
-    for member in ("m-1", "m-2", "m-3"):
-        world.store.poison.working(world.join(member), f"orders 0 {LOWER} 10-12 one;")
-        world.lapse(SESSION + 1)
-        world.store.poison.strike(member)
-    (parked,) = world.store.poison.strikes()
-    assert parked.parked
-    assert len(world.events("parked")) == 1
-    assert world.store.poison.forgive([parked], "looked into by hand") == 1
-    assert world.store.poison.strikes() == ()
-    assert world.events("release") == [f"{parked.field}: looked into by hand"]
 
 
 @pytest.mark.parametrize(
@@ -161,19 +131,6 @@ def test_a_life_that_is_killed_while_it_hangs_is_as_strong_a_sign(world: World) 
     world.lapse(LONGEST + 1)
     world.join("m-1", "i2")
     assert [s.parked for s in world.store.poison.strikes()] == [True]
-
-
-@pytest.mark.parametrize("late_ms", [0, 1])
-def test_a_member_that_leaves_its_batch_is_no_sign__unless_the_batch_hangs(world: World, late_ms: int) -> None:
-    """An operator stops a driver that hangs: its record must not hang again for ever."""
-    world.found()
-    me = world.join()
-    world.store.positions.authorize(me, StreamOffset(world.group, "m-1", lanes={TP: (Lane(LOWER, "x", 0),)}))
-    world.store.poison.working(me, f"orders 0 {LOWER} 10-20;")
-    world.now += LONGEST + late_ms
-    world.store.members.leave(me, {})
-    assert [s.hashes for s in world.store.poison.strikes()] == [LOWER] * late_ms
-    assert world.store.poison.at_work() == set()
 
 
 @pytest.mark.parametrize(

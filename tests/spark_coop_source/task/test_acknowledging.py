@@ -21,7 +21,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.values.hash_map import HashMap
 from coordinator.values.key_hash import cuts, hash_record
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange, union
-from coordinator.values.record_filter import EVERYTHING, RecordFilter
+from coordinator.values.record_filter import EVERYTHING
 from coordinator.values.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group, batch
 from log_fixtures import compacted_log, end, odd_log, rows, task
@@ -188,21 +188,6 @@ def seconds(strips: int) -> float:
 
 def test_strips_at_other_offsets_cost_nothing() -> None:
     assert seconds(600) < 20 * seconds(1), "it was 200 times as much"
-
-
-def test_filtered_records_are_holes(kafka: Kafka) -> None:
-    topic, keys = kafka.create_topic("filtered"), [b"k", b"bad", b"bad", b"k", b"bad", b"k", b"bad"]
-    kafka.produce(topic, [Record(b"", key) for key in keys])
-    batch = StreamOffset("g", "m-1", 0, {topic: "id-1"}, {TopicPartition(topic, 0): (one_lane(WHOLE, 0, 7),)})
-    plain = task(kafka, batch.slices)
-    denied = RecordFilter(deny=frozenset({b"bad"}))
-    found = rows(replace(plain, columns=NAMED, strips=strips_of(batch, batch.slices), filter=denied))
-    consumers.close_idle()
-    assert [str(a.offsets) for row in found for a in Acknowledgement.parse(row["acknowledgement"])] == [
-        "0-0",
-        "1-3",
-        "4-6",
-    ]
 
 
 @st.composite

@@ -18,14 +18,6 @@ def test_texts_are_read_in_the_order_of_their_frames(texts: list[bytes]) -> None
     assert next_text(stream, KEY) is None, "the end"
 
 
-@given(st.binary(max_size=60), st.integers(4, 30), st.integers(1, 255))
-def test_a_frame_that_the_key_did_not_sign_has_no_text(text: bytes, place: int, flip: int) -> None:
-    frame = bytearray(framed(text, KEY))
-    assert next_text(BytesIO(bytes(frame)), b"x" * 32) is None, "another reader's key"
-    frame[min(place, len(frame) - 1)] ^= flip
-    assert next_text(BytesIO(bytes(frame)), KEY) is None
-
-
 @pytest.mark.parametrize("length", [0, 15, MOST_BYTES + 1, 2**32 - 1])
 def test_a_frame_of_a_length_that_no_text_has_is_not_read(length: int) -> None:
     stream = BytesIO(length.to_bytes(4) + b"0" * 100)
