@@ -19,9 +19,9 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.tools.operations import copies
 from coordinator.tools.operations.copies import GroupCopy
 from coordinator.values.ranges import WHOLE as WHOLE_RANGE
-from rich_groups import LOWER as LOWER_RANGE
-from rich_groups import UPPER as UPPER_RANGE
 from rich_groups import live_richly
+from store_world import LOWER as LOWER_RANGE
+from store_world import UPPER as UPPER_RANGE
 from store_world import StoreServer, World
 
 WHOLE, LOWER, UPPER = str(WHOLE_RANGE), str(LOWER_RANGE), str(UPPER_RANGE)

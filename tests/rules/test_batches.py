@@ -17,7 +17,6 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Caller
 from coordinator.redis.store import Store
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, records, slices_read, subscribed
@@ -25,7 +24,7 @@ from reader_calls import EVERYTHING, Calls
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.read import read_slices
 from states import call
-from store_world import SESSION, TP, WANTED, World, lane, offset
+from store_world import LOWER, SESSION, TP, UPPER, WANTED, World, lane, offset
 from stream_offsets import stream_offsets
 from written_worlds import Script, turns
 
@@ -84,10 +83,7 @@ def test_commit_before_plan__only_the_return_of_an_offset_as_start_commits_it(ca
 def test_plan_within_lease__each_answer_that_a_member_plans_by_renews_the_lease(
     world: World, call: Callable[[Store, Caller, str], object]
 ) -> None:
-    """Rule: plan-within-lease.
-
-    A member plans only within its last acknowledged lease, by the boot clock of its own host.
-    """
+    """Rule: plan-within-lease. A member plans only within its last acknowledged lease."""
     me = world.owner()
     occasion = world.store.members.look(me).value.occasion
     world.lapse(SESSION - 1)
@@ -97,11 +93,7 @@ def test_plan_within_lease__each_answer_that_a_member_plans_by_renews_the_lease(
 
 @pytest.mark.parametrize(("wait_ms", "fresh"), [(0, True), (250, False)])
 def test_fresh_positions__after_a_wait_those_of_before_are_not(wait_ms: int, *, fresh: bool) -> None:
-    """Rule: fresh-positions.
-
-    A plan uses positions that the member read in the same call, or that its own commit has just set. Another member
-    may assert positions meanwhile.
-    """
+    """Rule: fresh-positions. A plan uses positions that the member read in the same call."""
     looks = iter((LookAgain(wait_ms), Return(None)))
 
     def step(state: State, seen: Seen, call: Call) -> Decision:
@@ -125,10 +117,7 @@ def taken(members: Group, tp: TopicPartition) -> StreamOffset:
 def test_authorize_every_batch__a_replay_reads_nothing_that_another_member_owns(
     members: Group, tp: TopicPartition, taken: StreamOffset
 ) -> None:
-    """Rule: authorize-every-batch.
-
-    The first `partitions` call of a process for an `end` asks Redis, also in a replay.
-    """
+    """Rule: authorize-every-batch. The first `partitions` call of a process for an `end` asks Redis."""
     assert slices_read(members.service(subscribed(tp)), taken) == ()
 
 
@@ -142,11 +131,7 @@ def test_task_deadline__a_task_that_begins_later_reads_nothing() -> None:
 
 
 def test_batch_clock__a_batch_beyond_the_longest_makes_ranges_takeable_though_the_heart_beats(world: World) -> None:
-    """Rule: batch-clock.
-
-    The clock of a batch runs from its authorisation until all its tasks have ended and have told their ends to the
-    reader process.
-    """
+    """Rule: batch-clock. The clock of a batch runs from its authorisation until all its tasks have ended."""
     world.found()
     one, two = world.join(), world.join("m-2", "i2")
     world.store.positions.acquire(one, WANTED)
@@ -164,10 +149,7 @@ def test_batch_clock__a_batch_beyond_the_longest_makes_ranges_takeable_though_th
 def test_omit_what_was_skipped__the_next_offset_names_no_lane_that_was_left_out(
     members: Group, tp: TopicPartition, taken: StreamOffset
 ) -> None:
-    """Rule: omit-what-was-skipped.
-
-    Lanes that `partitions` left out are missing in the next offset, even if nothing else moved.
-    """
+    """Rule: omit-what-was-skipped. Lanes that `partitions` left out are missing in the next offset."""
     replaying = members.service(subscribed(tp))
     replaying.tasks(taken)
     following = replaying.next_offset(taken, UNLIMITED)
@@ -208,11 +190,10 @@ def test_commit_what_was_read__what_was_deleted_between_plan_and_commit_is_read_
 def test_cumulative_commit__a_repeat_changes_nothing(world: World) -> None:
     """Rule: cumulative-commit. A commit states positions, not differences."""
     me = world.owner()
-    lower, upper = cuts(2)
-    end = offset(lane("aa.1", 0, 10, lower), lane("aa.1", 0, 20, upper))
+    end = offset(lane("aa.1", 0, 10, LOWER), lane("aa.1", 0, 20, UPPER))
     for _ in range(2):
         assert world.commit(me, end) == {}
-        assert world.positions() == {str(lower): "10", str(upper): "20"}
+        assert world.positions() == {str(LOWER): "10", str(UPPER): "20"}
         assert world.store.positions.stable(["orders"])[TP] == 10
 
 

@@ -20,7 +20,6 @@ from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Sealed
 from coordinator.values.hash_map import HashMap
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.values.record_filter import EVERYTHING, RecordFilter
 from coordinator.values.subscription import TopicPartition
@@ -29,11 +28,10 @@ from group_services import LONG_MS, UNLIMITED, Group, batch, slices_read, subscr
 from log_fixtures import rows, task
 from spark_coop_source.arrow_output.schema import NAMED
 from spark_coop_source.fetch import consumers
-from store_world import SESSION, TP, World
+from store_world import LOWER, SESSION, TP, UPPER, World
 from topics import Kafka, Record
 
 ON_EACH_SERVER = True
-LOWER, UPPER = cuts(2)
 END, NOW, LONGEST = 20, 1_000, 500
 KEYS = (0, 1, 5, 6, 2**62, HASH_MAX - 1, HASH_MAX)
 """Hashes with neighbours, and both ends of the hash space."""
@@ -146,11 +144,7 @@ def test_position_holds_the_key__an_entry_is_over_once_the_position_has_passed_i
 def test_one_record_at_its_time__its_record_is_read_alone_once_it_is_due(
     entry: FailingRecord, position: int, reads: tuple[int, ...], waits: bool
 ) -> None:
-    """Rule: one-record-at-its-time.
-
-    The planner leaves out the hash of a failing key until its time has come; the hash of a parked key until an
-    operator releases it.
-    """
+    """Rule: one-record-at-its-time. The planner leaves out the hash of a failing key until its time has come."""
     found = apart({TP: (OwnedRange(WHOLE, position, "e.1"),)}, [entry], NOW, LONGEST, 10)
     assert sorted(o for o, h in points(found.work) if h == 5) == list(reads)
     assert bool(found.held) == waits
@@ -207,11 +201,7 @@ def test_filtered_is_done__a_dropped_record_is_a_hole(kafka: Kafka) -> None:
 
 
 def test_replay_same_filter__no_other_filter_reads_an_unfinished_batch(members: Group, tp: TopicPartition) -> None:
-    """Rule: replay-same-filter.
-
-    An offset holds the digest of the filter that its batch was planned with. `partitions` refuses an unfinished
-    batch of another filter with `FILTER_CHANGED`, if the member may still read a part of it.
-    """
+    """Rule: replay-same-filter. An offset holds the digest of the filter that its batch was planned with."""
     a, b = RecordFilter(deny=frozenset([b"a"])), RecordFilter(deny=frozenset([b"b"]))
 
     def service(now: RecordFilter) -> Service:

@@ -14,14 +14,12 @@ from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.replies import Caller
 from coordinator.values.hash_map import HashMap
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from purgatory import Purgatory
-from store_world import OTHER, TP, WANTED, World, lane, offset
+from store_world import LOWER, OTHER, TP, UPPER, WANTED, World, lane, offset
 from streams import eventually
 
 ON_EACH_SERVER = True
-LOWER, UPPER = cuts(2)
 A_READ, B_READ = OffsetRange.parse("40-44"), OffsetRange.parse("45-49")
 
 

@@ -11,16 +11,14 @@ from coordinator.plan.event_time_lead import unread, within_lead
 from coordinator.plan.planning import OwnedRange
 from coordinator.plan.poison import Strike, tried
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from lane_leads import lanes, reads
 from spark_coop_source.telemetry.frames import framed, next_text
-from store_world import LONGEST, SESSION, TP, World
+from store_world import LONGEST, LOWER, SESSION, TP, UPPER, World
 
 ON_EACH_SERVER = True
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
-LOWER, UPPER = cuts(2)
 ONCE = Strike(TP, LOWER, OffsetRange(10, 12), 1)
 KEY = b"k" * 32
 
@@ -78,10 +76,7 @@ def test_struck_lane_apart__each_further_strike_leaves_32_times_fewer_suspects(
 
 
 def test_parked_until_released__one_record_that_is_struck_again_on_trial(world: World) -> None:
-    """Rule: parked-until-released.
-
-    One record on trial that is struck again is parked: no member reads its lane until an operator releases it.
-    """
+    """Rule: parked-until-released. One record on trial that is struck again is parked."""
     world.found()
     for number, begun in enumerate([f"{LOWER} 10-20"] * 3 + [f"{LOWER} 10-11 one"]):
         assert not any(strike.parked for strike in world.store.poison.strikes()), "a slice of many records is not"

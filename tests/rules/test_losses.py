@@ -15,20 +15,18 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller, Joining
 from coordinator.values import verdicts
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
 from coordinator.values.verdicts import Replaced
 from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
 from kafka_logs import Lower, Silent, delete_records
-from store_world import FIELDS, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import FIELDS, LOWER, NO_MEMBER, OTHER, SESSION, TOPICS, TP, UPPER, WANTED, World, lane, offset
 from streams import keyed
 from topics import Record
 
 ON_EACH_SERVER = True
 ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
 UNKNOWN = Policy(accept_individual_commit=False, unknown=True)
-LOWER, UPPER = cuts(2)
 
 
 def test_loss_of_state__an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
@@ -96,10 +94,7 @@ def proves(world: World, *proofs: tuple[HashRange, int], founding: str = "aa", r
 
 
 def test_proofs_add_up__two_members_prove_a_half_each(world: World) -> None:
-    """Rule: proofs-add-up.
-
-    Proofs of several members add up for one session: of two members that share a partition, each proves its hashes.
-    """
+    """Rule: proofs-add-up. Proofs of several members add up for one session."""
     assert not proves(world, (LOWER, 40))
     assert not proves(world, (LOWER, 30)), "of one hash, the highest proof counts"
     with pytest.raises(verdicts.Absent):
@@ -199,8 +194,7 @@ def test_policies_survive__unknown_ones_end_with_an_operator_or_a_later_proof(
 def test_recovering_session__epochs_are_void_and_only_assertions_are_taken(world: World) -> None:
     """Rule: recovering-session.
 
-    While the group recovers, Redis refuses the verbs with owner in the table of verbs, and resets that keep some
-    positions.
+    While the group recovers, Redis refuses the verbs with *owner* in the table of verbs.
     """
     world.found(p0=5)
     me = world.join()

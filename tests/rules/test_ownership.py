@@ -37,7 +37,7 @@ from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
 from group_services import Group, read, records, subscribed
 from states import GROWN, TP1, asks, call, decided, joined, look, owning
-from store_world import FIELDS, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import FIELDS, LOWER, SESSION, TOPICS, TP, UPPER, WANTED, World, lane, offset
 from streams import keyed
 
 ON_EACH_SERVER = True
@@ -50,7 +50,6 @@ UNREADABLE_WHY = (
 CLUSTER = Policy(refused_topics=frozenset({"orders"}))
 OFF = Policy(accept_individual_commit=False)
 MORE = look({TP: (WHOLE,), TP1: (WHOLE,)})
-LOWER, UPPER = cuts(2)
 
 
 def test_lease_end__the_owner_stays_until_another_member_acquires(world: World) -> None:
@@ -67,10 +66,7 @@ def test_lease_end__the_owner_stays_until_another_member_acquires(world: World) 
 
 
 def test_outage_grace__the_first_caller_after_an_outage_takes_nothing_for_half_a_session(world: World) -> None:
-    """Rule: outage-grace.
-
-    A member calls at least every third of its session: a longer `heartbeatInterval` is refused.
-    """
+    """Rule: outage-grace. A member calls at least every third of its session."""
     world.owner()
     other = world.join("m-2", "i2")
     for ms, taken in ((SESSION + 1, ()), (SESSION // 2, ()), (1, (Owned(WHOLE, "aa.2"),))):
@@ -193,10 +189,7 @@ def test_one_life__a_later_one_stays_the_later_one(world: World) -> None:
 
 
 def test_one_member_per_application__a_second_one_waits_for_the_end_of_the_lease(world: World) -> None:
-    """Rule: one-member-per-application.
-
-    An application has one live member in a group, unless `allowSeveralQueries`; a Spark query has one in any case.
-    """
+    """Rule: one-member-per-application. An application has one live member in a group."""
     world.found()
     world.join(application="driver")
     world.join("m-3", "i3", application="another driver")
@@ -208,11 +201,7 @@ def test_one_member_per_application__a_second_one_waits_for_the_end_of_the_lease
 
 
 def test_one_filter__a_member_with_another_one_waits_for_the_end_of_the_lease(world: World) -> None:
-    """Rule: one-filter.
-
-    All live members of a group have the same record filter. `meta` holds its text; `join` compares, and refuses
-    another filter while any other member lives.
-    """
+    """Rule: one-filter. All live members of a group have the same record filter."""
     world.found()
     world.filtering("m-1", "deny a")
     with pytest.raises(verdicts.OtherFilter) as refused:
@@ -314,11 +303,7 @@ class Half:
 
 
 def test_checked_assignment__whole_partitions_instead_of_one_with_a_hole() -> None:
-    """Rule: checked-assignment.
-
-    Members check every assignment before use: the ranges of each partition tile its hash space, among members that
-    subscribe to its topic.
-    """
+    """Rule: checked-assignment. Members check every assignment before use."""
     result = computed(Half(), some_members(2, "orders"), {"orders": 1}, {}, Policy())
     assert "no member owns 4000000000000000-7fffffffffffffff of orders-0" in result.failure
     assert text(result.assignment) == {"orders-0": "m0"}
@@ -427,9 +412,7 @@ def test_partition_order__ranges_of_several_owners_become_one_at_the_next_acquis
 def test_current_cluster__a_member_asks_kafka_at_once_for_a_partition_that_it_does_not_know() -> None:
     """Rule: current-cluster.
 
-    If a member's assignment names a partition that it does not know, the member asks Kafka at once, and for all
-    topics of the cluster if its subscription is a pattern: otherwise it looks at all topics only now and then, and
-    in between at those that it knows.
+    If a member's assignment names a partition that it does not know, the member asks Kafka at once.
     """
     state = joined(owning=owning())
     decision = decided(follow, state, call(), (LookAtGroup(), MORE), (ReadTopics(anew=True), {"orders": GROWN}))
@@ -437,10 +420,7 @@ def test_current_cluster__a_member_asks_kafka_at_once_for_a_partition_that_it_do
 
 
 def test_release_to_a_waiting_owner__one_range_at_a_time(world: World) -> None:
-    """Rule: release-to-a-waiting-owner.
-
-    Ranges move one at a time, between two batches of their owner: it commits, releases, and the new owner acquires.
-    """
+    """Rule: release-to-a-waiting-owner. Ranges move one at a time, between two batches of their owner."""
     one = world.owner()
     two = world.join("m-2", "i2")
     assert world.store.positions.acquire(two, {TP: (UPPER,)}).value.ownership == {TP: ()}, "its owner is alive"
@@ -492,10 +472,7 @@ def test_pinned_or_assigned__an_assigned_member_is_held_while_a_pinned_one_works
 def test_one_claim_per_hash__of_a_working_member_until_its_lease_has_ended(
     world: World, named: tuple[HashRange, ...], held: bool
 ) -> None:
-    """Rule: one-claim-per-hash.
-
-    A join claims the ranges of a pinned member: they become its entry in the assignment.
-    """
+    """Rule: one-claim-per-hash. A join claims the ranges of a pinned member."""
     world.found()
     world.pin("m-1", LOWER)
     if held:
@@ -530,11 +507,7 @@ def test_one_member_a_set__it_commits_the_batch_in_the_sink_before_it_leaves(
 
 
 def test_standby_takes_over__from_an_owner_whose_lease_has_ended(world: World) -> None:
-    """Rule: standby-takes-over.
-
-    A member with `standby=true` joins as a standby: it is assigned nothing, computes no assignment, and acquires
-    nothing.
-    """
+    """Rule: standby-takes-over. A member with `standby=true` joins as a standby."""
     owner = world.owner()
     standby = world.standing_by("m-2")
     assert world.assign(owner, {"m-1": WANTED}) == 1

@@ -19,23 +19,18 @@ from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.snapshot import list_groups
 from coordinator.values import verdicts
 from coordinator.values.hash_map import HashMap
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, PatientClock, batches, run, subscribed
 from states import NOW, call, decided, joined
-from store_world import BIG, OTHER, TOPICS, TP, WANTED, World, lane, offset
+from store_world import BIG, LOWER, OTHER, TOPICS, TP, UPPER, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
-LOWER, UPPER = cuts(2)
 MIRROR = Mirror((TP,), ("orders",))
 
 
 def test_first_positions__they_are_set_once(world: World) -> None:
-    """Rule: first-positions.
-
-    First positions come from Redis; else from Kafka's own group of that name; else from startingOffsets.
-    """
+    """Rule: first-positions. First positions come from Redis; else from Kafka's own group of that name."""
     with pytest.raises(verdicts.Absent):
         world.store.positions.status()
     assert world.store.positions.create("aa", TOPICS, {TP: 5}).value == 1
@@ -54,10 +49,7 @@ def test_first_positions__they_inherit_no_individual_commits(world: World) -> No
 
 
 def test_create_once__a_call_that_only_places_partitions_creates_no_group(world: World) -> None:
-    """Rule: create-once. Only a first start creates a group.
-
-    If it comes late, it would create the group again after a loss of state.
-    """
+    """Rule: create-once. Only a first start creates a group."""
     with pytest.raises(verdicts.Absent):
         world.store.positions.create("", TOPICS, {TP: 5})
     assert not world.redis.exists(GroupKeys(world.group).meta)
@@ -174,8 +166,7 @@ def test_available_now__it_ends_where_individual_commits_reach_the_target(world:
 def test_growth_order__a_hash_of_a_new_partition_waits_for_every_older_one() -> None:
     """Rule: growth-order.
 
-    The first member that sees more partitions in Kafka than any member before it records a growth, whichever of
-    them it reads: also with `assign`.
+    The first member that sees more partitions in Kafka than any member before it records a growth.
     """
     older, new = (TP, OTHER), TopicPartition("orders", 2)
     growth = Growth("orders", "id-1", 2, 4, 1_000, 601_000)

@@ -58,11 +58,7 @@ def test_exact_resume__a_restart_reads_the_same_records_again(members: Group, tp
 def test_bounded_repeats__after_a_death_only_the_unconfirmed_batch_comes_again(
     members: Group, tp: TopicPartition
 ) -> None:
-    """Rule: bounded-repeats.
-
-    Only slices that were unconfirmed can repeat: after a crash, a stop, a take-over, a loss of state that includes
-    their commit, or a task that cannot report its end (rule: seal-as-planned).
-    """
+    """Rule: bounded-repeats. Only slices that were unconfirmed can repeat."""
     lost, end = members.begun(subscribed(tp))
     assert lost.next_offset(end, UNLIMITED) is None
     members.kafka.produce(tp.topic, keyed(3))

@@ -21,11 +21,10 @@ from coordinator.values.subscription import TopicPartition
 from group_services import Group, batch, slices_read, subscribed
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.select.hashing import hash_records
-from store_world import BIG, SESSION, TP, World, lane, offset
+from store_world import BIG, LOWER, SESSION, TP, UPPER, World, lane, offset
 
 ON_EACH_SERVER = True
 records = st.lists(st.tuples(st.none() | st.binary(max_size=70), st.integers(0, OFFSET_MAX)), max_size=40)
-LOWER, UPPER = cuts(2)
 
 
 def hash_ranges() -> st.SearchStrategy[HashRange]:
@@ -62,11 +61,7 @@ JOINED = ("clicks", "orders")
 def test_half_open_offsets__the_worked_examples_of_the_draft_kip(
     world: World, stable: int, ics: str, commit: str, then_stable: int, then_ics: str
 ) -> None:
-    """Rule: half-open-offsets.
-
-    A stored offset is the next one to read, and offset ranges exclude their end, as in Kafka's committed offsets. The
-    draft KIP prints the last committed offset: our stable offset is one more.
-    """
+    """Rule: half-open-offsets. A stored offset is the next one to read, and offset ranges exclude their end."""
     answer = api(world, stable, ics).commit(TP, ranges(commit))
     assert answer == Committed(then_stable, len(then_ics.split()), 0, ())
     assert state(world) == ({str(WHOLE): str(then_stable)}, {str(WHOLE): then_ics} if then_ics else {})
@@ -109,12 +104,11 @@ def test_cut_at_ownership__equal_neighbours_of_two_owners_stay_two_segments(
 ) -> None:
     """Rule: cut-at-ownership. An acquisition cuts segments and individual commits at both ends of the range."""
     world.found()
-    lower, upper = cuts(2)
-    for caller, hashes, epoch in ((world.join(), lower, "aa.1"), (world.join("m-2", "i2"), upper, "aa.2")):
+    for caller, hashes, epoch in ((world.join(), LOWER, "aa.1"), (world.join("m-2", "i2"), UPPER, "aa.2")):
         world.store.positions.acquire(caller, {TP: (hashes,)})
         end = offset(lane(epoch, 0, 10, hashes))
         world.commit(caller, end)
-    assert world.positions() == {str(lower): "10", str(upper): "10"}
+    assert world.positions() == {str(LOWER): "10", str(UPPER): "10"}
 
 
 def test_cut_at_ownership__individual_commits_are_cut_where_ownership_changes(world: World) -> None:
@@ -172,11 +166,7 @@ def test_one_task_per_hash__no_hash_of_a_partition_is_in_two_tasks(
 def test_joined_topics__no_hash_of_them_is_in_two_tasks(
     slices: list[Slice], tasks: int, limit: float | None, seed: object
 ) -> None:
-    """Rule: joined-topics.
-
-    The topics of the option `copartition` are joined: partition i of each has the same cuts and the same owner, the
-    same lanes, and slices of it that share a hash are in one task.
-    """
+    """Rule: joined-topics. The topics of the option `copartition` are joined."""
     check_packed(slices, tasks, limit, seed, lambda s: s.partition, joined=JOINED)
 
 

@@ -14,10 +14,9 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.redis.verb import Reply
 from coordinator.values import verdicts
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE
 from coordinator.values.verdicts import Superseded
-from store_world import BIG, SESSION, TP, WANTED, World, lane, offset
+from store_world import BIG, LOWER, SESSION, TP, UPPER, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 BOTH = {
@@ -64,8 +63,8 @@ class LateClient(RedisClient):
 
 
 @pytest.fixture
-def late(redis_url: str) -> Iterator[LateClient]:
-    with closing(LateClient(redis_url)) as client:
+def late(world: World) -> Iterator[LateClient]:
+    with closing(LateClient(world.url)) as client:
         yield client
 
 
@@ -73,11 +72,7 @@ def late(redis_url: str) -> Iterator[LateClient]:
 def test_whole_group__a_call_after_a_member_has_worked_changes_nothing(
     world: World, late: LateClient, verb: Verb
 ) -> None:
-    """Rule: whole-group.
-
-    `delete` and `restore` name the keys that an operator has listed, and the nonce and the commit sequence of
-    before.
-    """
+    """Rule: whole-group. `delete` and `restore` name the keys that an operator has listed."""
     world.found(p0=5)
     left: list[dict[str, object]] = []
     late.meanwhile = lambda: left.extend([work(world)])
@@ -95,10 +90,7 @@ def test_whole_group__a_call_that_is_sent_twice_is_done_once(world: World, late:
 
 
 def test_numbers_as_text__individual_commits_too_large_for_a_double_are_joined_exactly(world: World) -> None:
-    """Rule: numbers-as-text.
-
-    Scripts compare offsets and hashes as text: hashes have 16 digits, offsets are compared by length first.
-    """
+    """Rule: numbers-as-text. Scripts compare offsets and hashes as text."""
     me = world.owner({str(WHOLE): f"{BIG + 2}-{BIG + 2} {BIG + 4}-9999999999999999"}, p0=BIG)
     assert world.commit(me, offset(lane("aa.1", BIG, BIG + 1))) == {}
     assert world.positions() == {str(WHOLE): str(BIG + 1)}
@@ -125,10 +117,7 @@ def test_numbers_as_text__positions_too_large_for_a_double_are_compared_exactly(
 
 
 def test_numbered_calls__a_call_that_arrives_after_the_next_one_changes_nothing(world: World) -> None:
-    """Rule: numbered-calls. A member numbers the calls that it makes one after the other.
-
-    Its client abandoned the call long ago, and Redis still ran it.
-    """
+    """Rule: numbered-calls. A member numbers the calls that it makes one after the other."""
     world.found()
     me = world.join()
     first, second, third, later = (replace(me, number=str(n)) for n in (8, 9, 10, 11))
@@ -148,18 +137,14 @@ def test_numbered_calls__a_call_that_arrives_after_the_next_one_changes_nothing(
 
 
 def test_owner_reads_own_segments__and_all_only_beside_individual_commits(world: World) -> None:
-    """Rule: owner-reads-own-segments.
-
-    A reply holds only the ranges that its member needs: its own segments, its own part of the assignment.
-    """
+    """Rule: owner-reads-own-segments. A reply holds only the ranges that its member needs."""
     world.found(p0=43)
     one, two = world.join(), world.join("m-2", "i2")
-    lower, upper = cuts(2)
-    world.assign(one, {"m-1": {TP: (lower,)}, "m-2": {TP: (upper,)}})
-    assert world.store.members.look(two).value.mine == {TP: (upper,)}, "nor the assignment of another member"
-    world.store.positions.acquire(one, {TP: (lower,)})
-    for ics, seen in (({}, (upper,)), ({str(lower): "45-47"}, (lower, upper))):
+    world.assign(one, {"m-1": {TP: (LOWER,)}, "m-2": {TP: (UPPER,)}})
+    assert world.store.members.look(two).value.mine == {TP: (UPPER,)}, "nor the assignment of another member"
+    world.store.positions.acquire(one, {TP: (LOWER,)})
+    for ics, seen in (({}, (UPPER,)), ({str(LOWER): "45-47"}, (LOWER, UPPER))):
         world.set_ics(ics)
-        acquired = world.store.positions.acquire(two, {TP: (upper,)}).value
-        assert [s.hashes for s in acquired.progress[TP].segments] == [upper]
+        acquired = world.store.positions.acquire(two, {TP: (UPPER,)}).value
+        assert [s.hashes for s in acquired.progress[TP].segments] == [UPPER]
         assert tuple(s.hashes for p in acquired.whole.values() for s in p.segments) == seen

@@ -104,8 +104,7 @@ def test_replay_fixed__each_later_life_gets_the_sealed_ends(world: World) -> Non
 def test_replay_acknowledged__a_replay_on_request_leaves_out_what_is_done(members: Group, tp: TopicPartition) -> None:
     """Rule: replay-acknowledged.
 
-    With `replayAcknowledged=false`, a replay leaves out the offsets that are done in Redis: left of the positions,
-    and individual commits.
+    With `replayAcknowledged=false`, a replay leaves out the offsets that are done in Redis.
     """
     settings = GroupSettings(members.name, capacity=2, session_ms=LONG_MS, replay_acknowledged=False)
     _, end = members.begun(subscribed(tp), settings=settings)
@@ -155,10 +154,7 @@ def test_unknown_is_beginning__after_the_entry_of_its_member_was_lost(world: Wor
     ],
 )
 def test_equal_plans__the_next_offset_differs_from_the_last_one(start: StreamOffset, early: int) -> None:
-    """Rule: equal-plans. If a batch read nothing, the next plan may have the same lanes and offsets.
-
-    If both were equal, Spark would take it that there is nothing to read; and a batch has a digest of its own.
-    """
+    """Rule: equal-plans. If a batch read nothing, the next plan may have the same lanes and offsets."""
     reach = (ReadReach(), Reach.UNKNOWN)
     state = owns(reading=Reading(work={TP: (OwnedRange(WHOLE, 10, EPOCH),)}, until={TP: 20}))
     decision = decided(plan_batch, state, call(start, early_ends=True), reach)

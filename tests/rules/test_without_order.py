@@ -9,11 +9,10 @@ from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Caller, Joining
 from coordinator.values import verdicts
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, offsets_of
 from coordinator.values.subscription import Topic, TopicPartition
 from handed_slices import commit, hand_out, join, offset_of, slices
-from store_world import FIELDS, LONGEST, OTHER, SESSION, TP, WANTED, World
+from store_world import FIELDS, LONGEST, LOWER, OTHER, SESSION, TP, UPPER, WANTED, World
 
 ON_EACH_SERVER = True
 AT_ONE_MOMENT = """
@@ -27,7 +26,6 @@ MINUTE = 60_000
 LARGE = {"session_ms": 9_000, "longest_ms": 90_000, "retention_ms": 9 * MINUTE, "grace_ms": 9 * MINUTE}
 SMALL = {"session": SESSION, "longest": LONGEST, "retention": MINUTE, "grace": 0}
 LARGEST = {"session": 9_000, "longest": 90_000, "retention": 9 * MINUTE, "grace": 9 * MINUTE}
-LOWER, UPPER = cuts(2)
 
 
 def test_one_ordering__it_changes_only_without_other_members_and_voids_all_epochs(world: World) -> None:
@@ -121,11 +119,7 @@ def test_hand_out__a_call_first_frees_what_its_caller_holds(world: World) -> Non
 
 
 def test_slice_end__another_member_gets_them_once_the_lease_has_ended(world: World) -> None:
-    """Rule: slice-end.
-
-    Another member may get a slice if the lease of its holder has ended, or if the holder's batch takes longer than
-    `longestBatch`.
-    """
+    """Rule: slice-end. Another member may get a slice if the lease of its holder has ended."""
     world.found()
     dead, alive = join(world, "m-1"), join(world, "m-2")
     lost = hand_out(world, dead, 10)
@@ -192,11 +186,7 @@ def test_settings_that_differ__the_largest_times_count_until_a_member_joins_alon
 
 
 def test_group_expiry__all_keys_expire_at_one_moment_after_the_lease(world: World) -> None:
-    """Rule: group-expiry.
-
-    Heartbeats push the expiry of all keys to one moment: lease end plus the longest `offsetsRetention` of the
-    members (KIP-211).
-    """
+    """Rule: group-expiry. Heartbeats push the expiry of all keys to one moment."""
     me = world.owner()
     world.store.positions.report_ends({TP: 9}, {})
     world.store.members.heartbeat(me)
@@ -209,11 +199,7 @@ def test_group_expiry__all_keys_expire_at_one_moment_after_the_lease(world: Worl
 
 
 def test_topic_expiry__the_time_of_a_topic_begins_anew_with_each_subscriber(world: World) -> None:
-    """Rule: topic-expiry.
-
-    Positions of a topic expire while the group lives if no member subscribes to it for the longest
-    `offsetsRetention` of the members (KIP-211).
-    """
+    """Rule: topic-expiry. Positions of a topic expire while the group lives if no member subscribes to it."""
     left = TopicPartition("payments", 0)
     world.found(p0=5)
     world.store.positions.create("", {"payments": Topic("payments", "id-2", (0,))}, {left: 7})
@@ -234,11 +220,7 @@ def test_topic_expiry__the_time_of_a_topic_begins_anew_with_each_subscriber(worl
 
 
 def test_ownership_events__a_range_that_moves_is_assigned_revoked_and_assigned(world: World) -> None:
-    """Rule: ownership-events.
-
-    Every change of ownership is an event with key ranges: assigned, revoked (released in order), or lost (taken
-    over).
-    """
+    """Rule: ownership-events. Every change of ownership is an event with key ranges."""
     world.found(p0=0, p1=0)
     one, two = world.join(), world.join("m-2", "i2")
     world.store.positions.acquire(one, {TP: (WHOLE,), OTHER: (WHOLE,)})

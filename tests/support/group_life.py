@@ -20,13 +20,11 @@ from coordinator.redis.snapshot import list_groups, read_group
 from coordinator.redis.verb import Reply
 from coordinator.tools.operations import copies
 from coordinator.values import verdicts
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
-from store_world import OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
+from store_world import LOWER, OTHER, SESSION, TOPICS, TP, UPPER, WANTED, StoreServer, World, lane, offset
 
 VERBS = {script.name[:-4] for script in (files("coordinator.redis") / "lua").iterdir() if script.is_file()}
-LOWER, UPPER = cuts(2)
 PAYMENTS = TopicPartition("payments", 0)
 EVENTS = {
     "forget",

@@ -16,9 +16,8 @@ from coordinator.tools.operations.views import view
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
-from store_world import LONGEST, NO_MEMBER, OTHER, SESSION, TP, World, offset
+from store_world import LONGEST, LOWER, NO_MEMBER, OTHER, SESSION, TP, UPPER, World, offset
 
-LOWER, UPPER = cuts(2)
 RETURNS = TopicPartition("returns", 0)
 KEPT_MS = 3_600_000
 

@@ -18,11 +18,13 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.policies import RedisPolicies
 from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import Store, store_of
+from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
+LOWER, UPPER = cuts(2)
 SESSION, LONGEST = 1_000, 5_000
 WANTED: Ranges = {TP: (WHOLE,)}
 NO_MEMBER = Caller()

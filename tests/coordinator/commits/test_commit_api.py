@@ -15,15 +15,11 @@ from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.values.hash_map import HashMap
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic
-from store_world import OTHER, TP, WANTED, World, lane
+from store_world import LOWER, OTHER, TP, UPPER, WANTED, World, lane
 
 ON_EACH_SERVER = True
-
-
-LOWER, UPPER = cuts(2)
 
 
 def test_a_commit_without_ranges_completes_all_records_before_its_offset(world: World) -> None:

@@ -16,14 +16,10 @@ from coordinator.errors import (
 )
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
-from store_world import SESSION, TP, World
+from store_world import LOWER, SESSION, TP, UPPER, World
 
 ON_EACH_SERVER = True
-
-
-LOWER, UPPER = cuts(2)
 
 
 def test_a_repeated_commit_is_no_error_but_counted_and_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:

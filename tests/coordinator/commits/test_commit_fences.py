@@ -11,13 +11,9 @@ from coordinator.errors import (
 )
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.values.key_hash import cuts
-from store_world import SESSION, TP, WANTED, World
+from store_world import SESSION, TP, UPPER, WANTED, World
 
 ON_EACH_SERVER = True
-
-
-LOWER, UPPER = cuts(2)
 
 
 def test_takeable_to_taken_fences_the_commits_of_the_old_owner(world: World) -> None:

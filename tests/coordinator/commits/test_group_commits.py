@@ -23,13 +23,10 @@ from coordinator.errors import (
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.commits import CommittedRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange
-from store_world import OTHER, SESSION, TP, World, lane
+from store_world import LOWER, OTHER, SESSION, TP, UPPER, World, lane
 
 ON_EACH_SERVER = True
-
-LOWER, UPPER = cuts(2)
 
 
 def batch_of(world: World, *lanes: Lane, member: str = "m-1") -> StreamOffset:

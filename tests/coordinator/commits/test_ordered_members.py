@@ -18,15 +18,13 @@ from coordinator.errors import (
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import Topic
-from store_world import TP, World, lane
+from store_world import LOWER, TP, UPPER, World, lane
 from streams import eventually
 
 ON_EACH_SERVER = True
 
-LOWER, UPPER = cuts(2)
 A_READ, B_READ = OffsetRange.parse("40-44"), OffsetRange.parse("45-49")
 DEAD_MS = 300  # a lease that ends within the test
 LONG_MS = 60_000

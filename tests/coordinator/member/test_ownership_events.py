@@ -21,14 +21,13 @@ from coordinator.redis.group_state import GroupEvent
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Topic, TopicPartition
 from coordinator.values.verdicts import Lost
 from group_services import Group, batches, subscribed
 from recording_listener import RecordingListener
 from states import EPOCH, LEFT, NEXT_EPOCH, RIGHT, owned
-from store_world import LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import LONGEST, LOWER, NO_MEMBER, OTHER, SESSION, TOPICS, TP, UPPER, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -87,9 +86,6 @@ def test_left__half_written_ranges_are_lost_and_the_others_revoked() -> None:
 
 def test_left_without_ranges__nothing() -> None:
     assert left(NOTHING, {}) == ()
-
-
-LOWER, UPPER = cuts(2)
 
 
 # -- the listener ----------------------------------------------------------------------------------

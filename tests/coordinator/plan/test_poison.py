@@ -16,10 +16,7 @@ from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
-from store_world import TP
-
-LOWER, UPPER = cuts(2)
-
+from store_world import LOWER, TP, UPPER
 
 QUARTERS = cuts(4)
 

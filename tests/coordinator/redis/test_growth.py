@@ -6,11 +6,10 @@ import pytest
 
 from coordinator.progress.growth import Growth
 from coordinator.redis.keys import GroupKeys
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Topic, TopicPartition
 from coordinator.values.verdicts import Absent
-from store_world import NO_MEMBER, OTHER, TP, World
+from store_world import LOWER, NO_MEMBER, OTHER, TP, UPPER, World
 
 ON_EACH_SERVER = True
 
@@ -229,10 +228,9 @@ def test_a_recovery_records_the_known_growths_in_the_same_step(founded: World) -
 
 
 def test_positions_cover_owned_and_unowned_hashes(founded: World) -> None:
-    lower, upper = cuts(2)
     caller = founded.join()
-    founded.store.positions.acquire(caller, {TP: (lower,)})
-    assert founded.store.positions.positions([TP, OTHER]) == {TP: ((lower, 0), (upper, 0))}, (
+    founded.store.positions.acquire(caller, {TP: (LOWER,)})
+    assert founded.store.positions.positions([TP, OTHER]) == {TP: ((LOWER, 0), (UPPER, 0))}, (
         "the other has no positions yet"
     )
     place(founded, 2, OTHER)

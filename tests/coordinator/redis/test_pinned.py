@@ -12,10 +12,9 @@ from coordinator.values import verdicts
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
-from store_world import FIELDS, LONGEST, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import FIELDS, LONGEST, LOWER, OTHER, SESSION, TOPICS, TP, UPPER, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
-LOWER, UPPER = cuts(2)
 Q1, Q2, Q3, Q4 = cuts(4)
 
 

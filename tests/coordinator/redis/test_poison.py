@@ -11,12 +11,9 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import NO_MEMBER, Joining
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
-from store_world import LONGEST, OTHER, SESSION, TOPICS, TP, WANTED, World
+from store_world import LONGEST, LOWER, OTHER, SESSION, TOPICS, TP, UPPER, WANTED, World
 
 ON_EACH_SERVER = True
-
-
-LOWER, UPPER = cuts(2)
 
 
 QUARTERS = cuts(4)

@@ -10,11 +10,9 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Caller, Look
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.operations.views import view
-from coordinator.values.key_hash import cuts
-from store_world import LONGEST, SESSION, TP, WANTED, World, lane, offset
+from store_world import LONGEST, LOWER, SESSION, TP, UPPER, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
-LOWER, UPPER = cuts(2)
 LEASE_OVER = SESSION + 1
 
 

@@ -7,28 +7,26 @@ import pytest
 from coordinator.progress.ownership import Fact, completed
 from coordinator.progress.stream_offset import Lane
 from coordinator.redis.keys import GroupKeys
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
-from store_world import OTHER, TOPICS, TP, World, lane, offset
+from store_world import LOWER, OTHER, TOPICS, TP, UPPER, World, lane, offset
 
 ON_EACH_SERVER = True
 
 
 def test_a_commit_is_exact_only_if_all_is_done_exactly_up_to_its_end(world: World) -> None:
     me = world.owner()
-    lower, upper = cuts(2)
 
     def exactly(*lanes: Lane) -> bool:
         end = offset(*lanes)
         return world.store.positions.commit(me, end, completed(end)).value.exactly
 
-    assert exactly(lane("aa.1", 0, 10, lower), lane("aa.1", 0, 20, upper))
+    assert exactly(lane("aa.1", 0, 10, LOWER), lane("aa.1", 0, 20, UPPER))
     assert exactly(lane("aa.1", 0, 20)), "one segment again"
     assert not exactly(lane("aa.1", 0, 10)), "it was further already"
-    assert not exactly(lane("aa.1", 0, 30, lower), lane("aa.9", 0, 30, upper)), "a part of it was refused"
-    with_ics = Lane(lower, "aa.1", 30, (OffsetRange(30, 31), OffsetRange(35, 36)))
-    assert not exactly(with_ics, lane("aa.1", 0, 31, upper)), "it left an individual commit"
-    assert not exactly(lane("aa.1", 31, 32, upper)), "the partition still has one elsewhere"
+    assert not exactly(lane("aa.1", 0, 30, LOWER), lane("aa.9", 0, 30, UPPER)), "a part of it was refused"
+    with_ics = Lane(LOWER, "aa.1", 30, (OffsetRange(30, 31), OffsetRange(35, 36)))
+    assert not exactly(with_ics, lane("aa.1", 0, 31, UPPER)), "it left an individual commit"
+    assert not exactly(lane("aa.1", 31, 32, UPPER)), "the partition still has one elsewhere"
     assert exactly(lane("aa.1", 31, 40)), "the position has passed it"
 
 

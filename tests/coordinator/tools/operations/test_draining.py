@@ -11,11 +11,9 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller, Look
 from coordinator.redis.snapshot import read_group
 from coordinator.tools.operations.draining import chosen, drain
-from coordinator.values.key_hash import cuts
-from store_world import SESSION, TP, WANTED, World
+from store_world import LOWER, SESSION, TP, UPPER, WANTED, World
 
 ON_EACH_SERVER = True
-LOWER, UPPER = cuts(2)
 
 
 @pytest.fixture
