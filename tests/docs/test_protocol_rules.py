@@ -140,6 +140,20 @@ def test_a_file_of_tests_is_a_chapter_of_the_page_in_its_order_and_its_words(pat
         assert f"rule: {rule}. {sentence.rstrip('.')}" in words, first.name
 
 
+def test_every_rule_has_a_scenario_and_the_contents_list_the_files_in_order() -> None:
+    folder = ROOT / "tests" / "rules"
+    tests = re.findall(
+        r"^def test_(\w+?)__", "".join(path.read_text() for path in folder.glob("test_*.py")), re.MULTILINE
+    )
+    assert {*RULES} == {name.replace("_", "-") for name in tests}
+    listed = re.findall(
+        r"\[[\w ]+\]\(\.\./\.\./docs/protocol\.md#([\w-]+)\) \| \[(\w+\.py)\]", (folder / "README.md").read_text()
+    )
+    assert [chapter for chapter, _ in listed] == [chapter for chapter, rules in chapters().items() if rules]
+    assert sorted(name for _, name in listed) == sorted(path.name for path in folder.glob("test_*.py"))
+    assert all(f"({PAGE}#{chapter})" in (folder / name).read_text().partition("\n")[0] for chapter, name in listed)
+
+
 def plain(text: str) -> str:
     """The words of a text without its links and marks."""
     return " ".join(re.sub(r"\[([^]]+)\]\([^)]*\)|[`*]", r"\1", text).split())

@@ -10,14 +10,21 @@ from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import CodedError, CommitBeforeEndsError, CommitBeyondReadError, MaxIndividualCommitReachedError
 from coordinator.plan.planning import Cutting, plan, with_positions
+from coordinator.progress.acknowledgement import Acknowledgement, strips_of
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.replies import Caller
 from coordinator.values.hash_map import HashMap
+from coordinator.values.key_hash import hash_record
 from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.subscription import TopicPartition
+from log_fixtures import rows, task
 from purgatory import Purgatory
+from spark_coop_source.arrow_output.schema import NAMED
+from spark_coop_source.fetch import consumers
 from store_world import LOWER, OTHER, TP, UPPER, WANTED, World, lane, offset
 from streams import eventually
+from topics import Kafka, Record
 
 ON_EACH_SERVER = True
 A_READ, B_READ = OffsetRange.parse("40-44"), OffsetRange.parse("45-49")
@@ -105,6 +112,27 @@ def test_commit_within_read__a_batch_that_may_end_early_takes_commits_from_its_s
     assert not refused("60-89", then), "all tasks read to the planned ends"
     assert refused("60-69", first), "another batch has a seal"
     assert state(world) == ({str(WHOLE): "43"}, {str(WHOLE): "50-89"})
+
+
+def test_acknowledge_holes__each_covers_its_record_and_the_offsets_before_it_that_are_not_of_the_strip(
+    kafka: Kafka,
+) -> None:
+    """Rule: acknowledge-holes.
+
+    An acknowledgement covers the hashes of its strip, from the offset after the strip's previous record up to its
+    own record.
+    """
+    topic, keys = kafka.create_topic("strip"), [b"key-%d" % number for number in range(12)]
+    kafka.produce(topic, [Record(b"", key) for key in keys])
+    mine = [offset for offset, key in enumerate(keys) if hash_record(key, offset) in LOWER]
+    assert 1 < len(mine) < len(keys) - 1
+    lanes = {TopicPartition(topic, 0): (lane("aa.1", 0, len(keys), LOWER),)}
+    batch = StreamOffset("g", "m-1", 0, {topic: "id-1"}, lanes)
+    found = rows(replace(task(kafka, batch.slices), columns=NAMED, strips=strips_of(batch, batch.slices)))
+    consumers.close_idle()
+    covered = [a.offsets for row in found for a in Acknowledgement.parse(str(row["acknowledgement"]))]
+    assert [offsets.start for offsets in covered] == [0, *(offset + 1 for offset in mine[:-1])]
+    assert [offsets.until - 1 for offsets in covered] == [*mine[:-1], len(keys) - 1], "the last one covers the rest"
 
 
 def test_individual_commit_cap__only_commits_that_would_add_one_are_refused(world: World) -> None:

@@ -1,13 +1,15 @@
 """What a loss of Redis, of records or of a log costs, and what proves the rest (docs/protocol.md#losses)."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from typing import cast
 
 import pytest
 
 from coordinator.assignment.policies import NO_POLICY, Policy
-from coordinator.errors import DataLossError, StateLostError
+from coordinator.assignment.settings import GroupSettings
+from coordinator.errors import DataLossError, RedisNotReadyError, StateLostError
 from coordinator.progress.data_loss import LOW_MS
 from coordinator.progress.ownership import Fact, Facts, Owned
 from coordinator.progress.stream_offset import StreamOffset
@@ -18,11 +20,12 @@ from coordinator.values import verdicts
 from coordinator.values.ranges import WHOLE, HashRange
 from coordinator.values.subscription import TopicPartition
 from coordinator.values.verdicts import Replaced
-from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
+from group_services import LONG_MS, UNLIMITED, Group, batch, read, records, run, subscribed
 from kafka_logs import Lower, Silent, delete_records
+from own_valkey import OwnValkey
 from store_world import FIELDS, LOWER, NO_MEMBER, OTHER, SESSION, TOPICS, TP, UPPER, WANTED, World, lane, offset
 from streams import keyed
-from topics import Record
+from topics import Kafka, Record
 
 ON_EACH_SERVER = True
 ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
@@ -280,6 +283,26 @@ def test_recovering_session__it_ends_once_every_known_member_has_joined_again(wo
     world.join("m-2", "i2", "aa")
     assert world.store.positions.acquire(again, WANTED).value.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
     assert (me.member, recovers_for(world) > 0) == ("m-1", False)
+
+
+def test_redis_outage__a_commit_is_repeated_until_redis_takes_it_or_the_longest_outage_is_over(
+    kafka: Kafka, valkey: OwnValkey, group: str, tp: TopicPartition
+) -> None:
+    """Rule: redis-outage. While Redis is away, tasks read on."""
+    with closing(Group(kafka, valkey.address, group)) as members:
+        settings = GroupSettings(group, session_ms=LONG_MS, max_outage_ms=1_000)
+        service, first = members.begun(subscribed(tp), settings=settings)
+        valkey.configure(min_replicas_to_write="1")  # it takes no writes: so it is away
+        members.clock.at_wait = lambda: valkey.configure(min_replicas_to_write="0")
+        assert service.next_offset(first, UNLIMITED) is None
+        assert members.state.stable == {tp: 5}
+        kafka.produce(tp.topic, keyed(3))
+        second = batch(service, first)
+        valkey.configure(min_replicas_to_write="1")
+        with pytest.raises(RedisNotReadyError, match=r"takes no writes.*longer than redisMaxOutage \(1000 ms\)"):
+            service.next_offset(second, UNLIMITED)
+        valkey.configure(min_replicas_to_write="0")
+        assert members.state.stable == {tp: 5}, "the batch is unconfirmed"
 
 
 def test_named_data_loss__records_that_are_gone_end_the_query_or_are_skipped_on_request(

@@ -11,17 +11,19 @@ from hypothesis import strategies as st
 
 from commit_apis import api, ranges, state
 from coordinator.commits.commit_api import Committed
+from coordinator.plan.cost.quotas import Budget
+from coordinator.plan.cost.steering import Steering
 from coordinator.plan.packing import pack
+from coordinator.plan.planning import Cutting, OwnedRange, plan
 from coordinator.progress.slices import Slice
-from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.redis.keys import GroupKeys
+from coordinator.progress.stream_offset import Lane
 from coordinator.values.key_hash import cut_bound, cuts, hash_record
 from coordinator.values.ranges import HASH_MAX, OFFSET_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
-from group_services import Group, batch, slices_read, subscribed
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.select.hashing import hash_records
 from store_world import BIG, LOWER, SESSION, TP, UPPER, World, lane, offset
+from written_worlds import Hands
 
 ON_EACH_SERVER = True
 records = st.lists(st.tuples(st.none() | st.binary(max_size=70), st.integers(0, OFFSET_MAX)), max_size=40)
@@ -123,17 +125,13 @@ def test_cut_at_ownership__individual_commits_are_cut_where_ownership_changes(wo
     assert (world.positions(), world.ics()) == ({str(LOWER): "48", str(UPPER): "43"}, {str(UPPER): "45-47"})
 
 
-def test_cut_by_hash__tasks_share_a_partition_by_hashes_and_never_by_offsets(
-    members: Group, tp: TopicPartition
-) -> None:
+def test_cut_by_hash__tasks_share_a_partition_by_hashes_and_never_by_offsets() -> None:
     """Rule: cut-by-hash. The planner cuts lanes by hash, never by offset."""
-    service = members.started(subscribed(tp))
-    segments = GroupKeys(members.name).segments(tp)
-    members.redis.delete(segments)
-    members.redis.hset(segments, mapping={str(LOWER): "3", str(UPPER): "0"})
-    end = batch(service, StreamOffset(members.name))
-    lanes = {(s.hashes.lo in LOWER, str(s.offsets)) for s in slices_read(service, end)}
-    assert lanes == {(True, "3-4"), (False, "0-4")}, "no task begins within a lane to do as much as the others"
+    cutting = Cutting(2, lanes=3)
+    end = offset(*plan({TP: (OwnedRange(WHOLE, 0, "aa.1"),)}, {TP: 10}, cutting)[TP])
+    tasks = Steering(Hands(), cutting, Budget(10_000, 2)).pack(end, end)
+    assert sorted((s.hashes, str(s.offsets)) for task in tasks for s in task) == [(h, "0-9") for h in cuts(3)]
+    assert sorted(map(len, tasks)) == [1, 2]
 
 
 def check_packed(

@@ -36,8 +36,7 @@ FAULTS = (
         "acknowledge-holes",
         "an acknowledgement covers the record before its own",
         Put(f"{_ACKNOWLEDGING}:Acknowledging.covered", "offsets[of_strip] + 1", "offsets[of_strip]"),
-        "tests/spark_coop_source/task/test_acknowledging.py::"
-        "test_each_covers_its_own_record_only_and_together_they_leave_no_hole",
+        "tests/rules/test_individual_commits.py::test_acknowledge_holes__each_covers_its_record_and_the_offsets_before_it_that_are_not_of_the_strip",
     ),
     Fault(
         "individual-commit-cap",

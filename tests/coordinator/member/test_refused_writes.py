@@ -93,19 +93,6 @@ def test_a_start_ends_by_name_within_the_limit_and_was_not_silent(
     assert int(re.findall(r"waited for (\d+) s", lines[0])[0]) * 1_000 <= SILENT_MS + 4_000
 
 
-def test_a_running_member_ends_by_name_within_the_limit_and_its_batch_stays_unconfirmed(
-    kafka: Kafka, members: Group, tp: TopicPartition, valkey: OwnValkey, want: str, clock: CuredClock
-) -> None:
-    service = member(members, tp)
-    end, began = started(service, members), clock.now_ms()
-    valkey.configure(**WANTS[want][0])
-    with pytest.raises(RedisNotReadyError, match=f"takes no writes.*{want}"):
-        service.next_offset(end, UNLIMITED)
-    assert clock.now_ms() - began < MAX_OUTAGE_MS + 5_000
-    valkey.configure(**WANTS[want][1])
-    assert members.state.stable == {tp: 0}
-
-
 def planning(members: Group, tp: TopicPartition) -> tuple[Service, StreamOffset]:
     """A member at work, and the end of a batch that it has planned."""
     service = member(members, tp)

@@ -101,13 +101,6 @@ def one_lane(hashes: HashRange, start: int, until: int) -> Lane:
     return Lane(hashes, "aa.1", start, (OffsetRange(start, until),))
 
 
-def test_records_99_110_and_121_cover_everything_between_them() -> None:
-    batch = batch_of(one_lane(WHOLE, 95, 130))
-    found = acknowledged(dict.fromkeys((99, 110, 121), b"k"), batch, batch.slices)
-    assert covered(found) == ["95-99", "100-110", "111-129"], "up to the end of the slice"
-    assert {(a.member, a.tp, a.lane.hashes, a.lane.epoch) for _, (a,) in found} == {("m-1", TP, WHOLE, "aa.1")}
-
-
 def test_the_last_row_covers_the_holes_of_other_strips() -> None:
     """A lane epoch of its own makes each half a strip. Records of the lower half are at 99 and 110."""
     lower, upper = (
