@@ -33,11 +33,13 @@ import temporary
 from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
 from coordinator.kafka import connection, writable
+from coordinator.kafka.log import KafkaLog
 from coordinator.values.subscription import TopicPartition
 from documented import Kitchen, Place
 from drivers.fleet import Fleet
 from group_services import SHORT_MS, Group
 from guarded_broker import GuardedBroker, guarded_broker
+from kafka_logs import kafka_log
 from kept_clients import KeptClients
 from own_valkey import OwnValkey
 from purgatory import Purgatory
@@ -131,6 +133,13 @@ def kafka_server(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -
 def kafka(kafka_server: servers.Server) -> Iterator[Kafka]:
     """The broker, with helpers that create topics and write records."""
     with closing(KeptClients(kafka_server.address)) as made:
+        yield made
+
+
+@pytest.fixture
+def log(kafka: Kafka) -> Iterator[KafkaLog]:
+    """The broker as a member's driver sees it."""
+    with closing(kafka_log(kafka.bootstrap)) as made:
         yield made
 
 
@@ -289,6 +298,13 @@ def store_server(request: pytest.FixtureRequest) -> Iterator[StoreServer]:
 def world(store_server: StoreServer) -> World:
     """A group's store with a clock that stands still until it is moved."""
     return World(store_server)
+
+
+@pytest.fixture
+def founded(world: World) -> World:
+    """The same, of a group that has positions."""
+    world.found()
+    return world
 
 
 @pytest.fixture

@@ -18,17 +18,10 @@ from coordinator.redis.store import store_of
 from coordinator.values.offset_spec import Earliest
 from coordinator.values.ranges import HashRange, OffsetRange
 from coordinator.values.subscription import TopicPartition
-from group_services import UNLIMITED, Group, TestClock, batch, subscribed
+from group_services import UNLIMITED, Group, StillClock, batch, subscribed
 from streams import eventually, keyed
 
 SLOW_MS, QUICK_MS = 900.0, 1.0
-
-
-class StillClock(TestClock):
-    """Stands still until it is moved."""
-
-    def now_ms(self) -> int:
-        return 12_345 + self.skipped
 
 
 @dataclass

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from coordinator.assignment.settings import GroupSettings
 from coordinator.errors import FilterChangedError
 from coordinator.member.service import Service
-from coordinator.plan.failing_keys import apart, at_cap, by_partition, room
+from coordinator.plan.failing_keys import apart, at_cap, by_partition, room, together
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.acknowledgement import Acknowledgement, strips_of
 from coordinator.progress.ends import Ends
@@ -126,6 +126,19 @@ def test_position_holds_the_key__an_entry_is_over_once_the_position_has_passed_i
 ) -> None:
     over = {r for r in records if any(r.key_hash in p.hashes and p.position > r.offset for p in mine)}
     assert set(apart({TP: mine}, records, NOW, LONGEST, 100).over) == over
+
+
+@given(ranges(), RECORDS)
+def test_position_holds_the_key__every_owned_hash_stays_in_the_plan_at_its_position(
+    mine: tuple[OwnedRange, ...], records: list[FailingRecord]
+) -> None:
+    found = apart({TP: mine}, records, NOW, LONGEST, 100)
+    whole = together(found.work, found.held)[TP]
+    assert [p.hashes for p in whole] == sorted(p.hashes for p in whole)
+    for key_hash in KEYS:
+        now = [(p.position, p.epoch) for p in whole if key_hash in p.hashes]
+        assert now == [(p.position, p.epoch) for p in mine if key_hash in p.hashes]
+    assert sum(p.hashes.size for p in whole) == sum(p.hashes.size for p in mine)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,13 @@ class PatientClock(TestClock):
         self.skip(ms)
 
 
+class StillClock(TestClock):
+    """Stands still until it is moved."""
+
+    def now_ms(self) -> int:
+        return 12_345 + self.skipped
+
+
 @dataclass
 class Group:
     """One group on a broker and a Redis; makes the services of its members, and closes what they use."""

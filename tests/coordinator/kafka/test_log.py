@@ -2,7 +2,6 @@
 
 import time
 import uuid
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -15,12 +14,6 @@ from kafka_logs import THREE_SECONDS, delete_records, kafka_log
 from topics import Kafka, Record
 
 SOON_S = 20.0
-
-
-@pytest.fixture
-def log(kafka: Kafka) -> Iterator[KafkaLog]:
-    with closing(kafka_log(kafka.bootstrap)) as log:
-        yield log
 
 
 def existing_topics(kafka: Kafka) -> set[str]:

@@ -1,6 +1,6 @@
 """Where a query begins and ends, by the rules of Spark's Kafka source, against a real broker."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 
 import pytest
@@ -21,13 +21,6 @@ from coordinator.values.offset_spec import (
 from coordinator.values.subscription import TopicPartition
 from kafka_logs import T0, THREE_SECONDS, delete_records, kafka_log
 from topics import Kafka, Record
-
-
-@pytest.fixture
-def log(kafka: Kafka) -> Iterator[KafkaLog]:
-    with closing(kafka_log(kafka.bootstrap)) as log:
-        yield log
-
 
 RESOLVED: Mapping[str, tuple[OffsetSpec, list[int]]] = {
     "earliest is where the log begins now": (Earliest(), [1, 0]),

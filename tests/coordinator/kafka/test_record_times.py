@@ -1,6 +1,5 @@
 """The times of the first unread records of partitions, from a real log."""
 
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -13,12 +12,6 @@ from lane_leads import FIRST_MS, MINUTE, minutes
 from log_fixtures import emptied_marker_log, end
 from three_brokers import ThreeBrokers
 from topics import Kafka, Record
-
-
-@pytest.fixture
-def log(kafka: Kafka) -> Iterator[KafkaLog]:
-    with closing(kafka_log(kafka.bootstrap)) as log:
-        yield log
 
 
 @pytest.fixture

@@ -20,12 +20,6 @@ BROKER = 1
 
 
 @pytest.fixture
-def log(kafka: Kafka) -> Iterator[KafkaLog]:
-    with closing(kafka_log(kafka.bootstrap)) as log:
-        yield log
-
-
-@pytest.fixture
 def watch(kafka: Kafka) -> Iterator[LogWatch]:
     with closing(LogWatch({"bootstrap_servers": kafka.bootstrap}, IsolationLevel.READ_UNCOMMITTED)) as watch:
         yield watch

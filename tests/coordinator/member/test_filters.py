@@ -21,8 +21,6 @@ from group_services import (
     batch,
     batches,
     beats,
-    read,
-    records,
     slices_read,
     subscribed,
     whole,
@@ -69,23 +67,6 @@ def test_a_member_with_another_filter_is_refused_by_name_while_the_old_one_renew
     assert filter_in_force(members) == theirs.text
 
 
-def test_a_member_with_another_filter_waits_for_the_lease_of_a_dead_one(members: Group, tp: TopicPartition) -> None:
-    dead, new = member(members, tp, A), member(members, tp, B)
-    joins(members, dead)
-    with members.losing(dead):
-        found = [*batches(new, StreamOffset(members.name))]
-    assert records(*found) == read(tp, 0, 5)
-    assert (members.state.stable, filter_in_force(members)) == ({tp: 5}, B.text)
-
-
-def test_members_with_one_filter_join_one_another(members: Group, tp: TopicPartition) -> None:
-    first, second = member(members, tp, A), member(members, tp, RecordFilter(deny=frozenset([b"a"])))
-    joins(members, first)
-    joins(members, second)
-    assert set(members.state.members) == {first.member, second.member}
-    assert [fields["filter"] for fields in members.state.members.values()] == [A.text] * 2
-
-
 def test_a_lone_member_restarts_with_another_filter(members: Group, tp: TopicPartition) -> None:
     before = member(members, tp, A)
     done = [StreamOffset(members.name), *batches(before, StreamOffset(members.name))][-1]
@@ -93,21 +74,6 @@ def test_a_lone_member_restarts_with_another_filter(members: Group, tp: TopicPar
     assert after.next_offset(done, UNLIMITED) is None
     assert after.member == before.member
     assert filter_in_force(members) == B.text
-
-
-def test_a_member_whose_lease_ended_cannot_go_on_beside_another_filter(members: Group, tp: TopicPartition) -> None:
-    """Its batch is refused too: the new owner reads these records with its own filter."""
-    paused, new = member(members, tp, A), member(members, tp, B)
-    planned = batch(paused, StreamOffset(members.name))
-    members.lose(paused)
-    found = new.next_offset(StreamOffset(members.name), UNLIMITED)
-    with ThreadPoolExecutor(1) as own_thread:
-        refused = own_thread.submit(paused.next_offset, planned, UNLIMITED)
-        eventually(lambda: beats(new) and refused.done(), "the lease of the new member grows")
-    with pytest.raises(FilterMismatchError, match=f"member {new.member} of group"):
-        refused.result()
-    assert found
-    assert records(found) == read(tp, 0, 5)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from coordinator.tools.operations.top_view import top_view
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
-from group_services import UNLIMITED, Group, TestClock, batch, subscribed
+from group_services import UNLIMITED, Group, StillClock, batch, subscribed
 from states import EPOCH, LEFT, NONCE, NOW, RIGHT, asks, call, decided, joined, struck
 from store_world import SESSION, TP, World
 from streams import eventually, keyed
@@ -171,13 +171,6 @@ _, UPPER = cuts(2)
 
 
 LINE = LaneLine(TP, WHOLE, 5, 9, 1, False, 3.0, 2.0, CostKind.SURE, 9, "budget")
-
-
-class StillClock(TestClock):
-    """Stands still until it is moved."""
-
-    def now_ms(self) -> int:
-        return 12_345 + self.skipped
 
 
 def written(members: Group) -> dict[str, tuple[LaneLine, ...]]:

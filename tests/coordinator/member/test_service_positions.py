@@ -16,7 +16,7 @@ from coordinator.redis.verb import Reply
 from coordinator.values.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition, Topics
-from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
+from group_services import UNLIMITED, Group, batches, read, records, run, subscribed
 from streams import keyed
 
 # -- first positions ---------------------------------------------------------------------------
@@ -140,18 +140,6 @@ def expiries_ms(members: Group) -> dict[str, int]:
         for key in members.keys:
             pipeline.pttl(key)
         return dict(zip(members.keys, pipeline.execute(), strict=True))
-
-
-def test_every_key_keeps_the_groups_expiry_over_a_commit(members: Group, tp: TopicPartition) -> None:
-    service, end = members.begun(subscribed(tp))
-    service.heartbeat()
-    members.kafka.produce(tp.topic, keyed(4))
-    batch(service, end)
-    assert members.state.stable == {tp: 5}
-    left = expiries_ms(members)
-    assert {key.split(":")[3] for key in left} >= {"meta", "segments", "owners", "stable", "leases", "topics", "end"}
-    assert min(left.values()) > 10_080 * 60_000 - 60_000, left
-    assert max(left.values()) - min(left.values()) <= 2, left
 
 
 def test_a_run_shorter_than_a_heartbeat_pushes_the_groups_expiry_too(members: Group, tp: TopicPartition) -> None:

@@ -12,15 +12,8 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.lane_lines import lines_of
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
-from group_services import UNLIMITED, Group, TestClock, batch, subscribed
+from group_services import UNLIMITED, Group, StillClock, batch, subscribed
 from streams import eventually, keyed
-
-
-class StillClock(TestClock):
-    """Stands still until it is moved."""
-
-    def now_ms(self) -> int:
-        return 12_345 + self.skipped
 
 
 def keys_of(end: StreamOffset) -> float:

@@ -22,14 +22,6 @@ def test_an_assignment_for_members_of_which_one_has_left_since_is_not_recorded(w
     assert world.store.members.assignment() == {}
 
 
-def test_no_assignment_counts_on_a_member_that_leaves_and_waits_for_the_end_of_its_lease(world: World) -> None:
-    world.found()
-    one, two = world.join(), world.join("m-2", "i2")
-    world.store.positions.acquire(two, WANTED)
-    assert world.store.members.leave(two, {TP: (WHOLE,)}) == 1
-    assert world.store.members.look(one).value.members == ("m-1",)
-
-
 STOPPED, CUT_OFF = Leaving.of("", 0), Leaving.of("a task on h2 has not stopped", 0)
 
 

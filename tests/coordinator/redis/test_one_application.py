@@ -16,13 +16,6 @@ ON_EACH_SERVER = True
 LEASE_OVER = SESSION + 1
 
 
-@pytest.fixture
-def founded(world: World) -> World:
-    """A group with positions."""
-    world.found()
-    return world
-
-
 def join(world: World, member: str, alone: str = "", life: str = "i1", **how: Any) -> Caller:
     return world.joining(member, life, alone=alone, **how)
 

@@ -38,16 +38,6 @@ def test_a_recovery_strikes_no_living_member(world: World) -> None:
     assert world.store.poison.strikes() == ()
 
 
-def test_a_report_of_begun_slices_renews_the_lease(world: World) -> None:
-    world.found()
-    me = world.join("m-1")
-    world.lapse(SESSION - 1)
-    world.store.poison.working(me, f"orders 0 {LOWER} 10-12;")
-    world.lapse(SESSION - 1)
-    world.store.poison.strike("m-1")
-    assert world.store.poison.strikes() == ()
-
-
 @pytest.mark.parametrize(
     ("strikes", "target", "done"),
     [

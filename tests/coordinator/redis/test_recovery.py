@@ -14,30 +14,9 @@ from coordinator.values import verdicts
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
-from progresses import starting_at
 from store_world import NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
-
-
-def test_while_a_group_recovers__its_members_of_before_are_sent_to_join_again_first(world: World) -> None:
-    """So each of them holds a lease when the recovery ends, and no spare or newcomer comes before it."""
-    me = world.owner(p0=5)
-    end = offset(lane("aa.1", 5, 10))
-    world.restart()
-    world.store.positions.recover(NO_MEMBER, "bb", "restarted by another one", 0, TOPICS, {TP: 5, OTHER: 3})
-    verbs = (
-        lambda member: world.store.positions.commit(member, end, completed(end)),
-        lambda member: world.store.positions.acquire(member, WANTED),
-        lambda member: world.store.members.finish(member, {TP: 100}),
-    )
-    for verb in verbs:
-        with pytest.raises(verdicts.Rejoin):
-            verb(me)
-    again = world.join(before="aa")
-    for verb in verbs:
-        with pytest.raises(verdicts.Recovering):
-            verb(again)
 
 
 @pytest.mark.parametrize("survivor", ["segments:orders:0", "stable:orders", "topics"])
@@ -50,19 +29,6 @@ def test_keys_without_meta_are_a_loss_never_a_new_group(world: World, survivor: 
     with pytest.raises(verdicts.Lost, match=f"meta is gone, and .*{survivor} is not"):
         world.store.positions.create("bb", TOPICS, {TP: 99})
     assert OperatorVerbs.of_group(world.client, world.group).names() == [prefix + survivor]
-
-
-def test_recovering_to_working_sets_new_lane_epochs_and_refuses_the_old(world: World) -> None:
-    me = world.owner(p0=5)
-    world.restart()
-    world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
-    world.lapse(SESSION + 1)
-    me = world.join(before="aa")
-    end = offset(lane("aa.1", 5, 10))
-    assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
-    acquired = world.store.positions.acquire(me, WANTED).value
-    assert acquired.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
-    assert acquired.progress == {TP: starting_at(5)}
 
 
 def test_epochs_of_partitions_that_the_recovering_member_does_not_read_are_void_too(world: World) -> None:

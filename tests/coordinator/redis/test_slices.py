@@ -26,17 +26,6 @@ def test_a_look_hands_out_nothing(world: World) -> None:
     assert looked.topic_ids == {"orders": "id-1"}
 
 
-def test_a_heartbeat_keeps_slices(world: World) -> None:
-    world.found()
-    slow, other = join(world, "m-1"), join(world, "m-2")
-    hand_out(world, slow, 10)
-    for _ in range(3):
-        world.lapse(SESSION)
-        world.store.members.heartbeat(slow)
-        world.store.members.heartbeat(other)
-        assert slices(hand_out(world, other, 10)) == "10-19"
-
-
 @pytest.mark.parametrize("session", [SESSION // 2, 4 * SESSION])
 def test_the_lease_of_the_holder_counts_not_the_session_of_the_caller(world: World, session: int) -> None:
     world.found()
@@ -80,29 +69,6 @@ def test_a_hung_batch_gives_its_slices_away(world: World) -> None:
     assert slices(hand_out(world, other, 10)) == "0-9"
 
 
-def test_a_commit_may_come_twice_and_after_others_have_asked(world: World) -> None:
-    world.found()
-    me, other = join(world, "m-1"), join(world, "m-2")
-    mine = hand_out(world, me, 10)
-    assert commit(world, me, mine) == {}
-    hand_out(world, other, 10)
-    assert commit(world, me, mine) == {}
-    assert world.positions() == {str(WHOLE): "10"}
-
-
-def test_a_part_that_was_handed_out_again_is_refused_and_the_rest_committed(world: World) -> None:
-    world.found()
-    slow, other = join(world, "m-1"), join(world, "m-2")
-    mine = hand_out(world, slow, 10)
-    world.outlive(other)
-    assert slices(hand_out(world, other, 4)) == "0-3"
-    assert world.store.positions.authorize(slow, offset_of("m-1", mine)).value.owned == {
-        TP: (Owned(WHOLE, mine.epoch, offsets_of("4-9")),)
-    }
-    assert commit(world, slow, mine) == {TP: (Fact(WHOLE, 0, mine.epoch, offsets_of("0-3")),)}
-    assert world.ics() == {str(WHOLE): "4-9"}
-
-
 def test_authorised_are_the_offsets_that_the_member_still_holds(world: World) -> None:
     world.found()
     me = join(world, "m-1")
@@ -135,27 +101,6 @@ def test_an_earlier_life_gets_and_commits_nothing(world: World) -> None:
         hand_out(world, before)
     with pytest.raises(verdicts.Fenced):
         commit(world, before, mine)
-
-
-@pytest.mark.parametrize("who", ["a zombie", "a retry", "a lapsed session"])
-def test_no_call_without_a_right_to_offsets_moves_what_others_get(world: World, who: str) -> None:
-    """The first member holds [0-9] in any case, so the next offsets for another one are [10-14]."""
-    world.found()
-    first, other = join(world, "m-1"), join(world, "m-2")
-    held = hand_out(world, first, 10)
-    if who == "a zombie":
-        join(world, "m-1", "i2")
-        with pytest.raises(verdicts.Fenced):
-            hand_out(world, first, 10)
-    elif who == "a retry":
-        assert slices(hand_out(world, first, 10)) == slices(held)
-    else:
-        lapsed = join(world, "m-3")
-        assert slices(hand_out(world, lapsed, 10)) == "10-19"
-        world.outlive(first, other)
-    assert slices(hand_out(world, other, 5)) == "10-14"
-    assert world.positions() == {str(WHOLE): "0"}
-    assert world.ics() == {}
 
 
 def test_a_member_that_leaves_drops_its_slices_but_for_unconfirmed_ones(world: World) -> None:

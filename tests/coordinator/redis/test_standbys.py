@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from coordinator.assignment.assignors.assignor import Assignment
 from coordinator.redis.group_state import STANDBY, WORKING
 from coordinator.redis.keys import GroupKeys
@@ -14,13 +12,6 @@ from store_world import LONGEST, LOWER, SESSION, TP, UPPER, WANTED, World, lane,
 
 ON_EACH_SERVER = True
 LEASE_OVER = SESSION + 1
-
-
-@pytest.fixture
-def founded(world: World) -> World:
-    """A group with positions."""
-    world.found()
-    return world
 
 
 def looks(world: World, caller: Caller) -> Look:
@@ -54,12 +45,6 @@ def owner_and_standby(world: World) -> tuple[Caller, Caller]:
     standby = world.standing_by("m-2")
     assert looks(world, standby).role == STANDBY
     return owner, standby
-
-
-def test_standby_to_working_when_the_owner_leaves(founded: World) -> None:
-    owner, standby = owner_and_standby(founded)
-    founded.store.members.leave(owner, {TP: ()})
-    assert looks(founded, standby).members == ("m-2",)
 
 
 def test_standby_to_working_when_the_owner_is_leaving_with_an_unconfirmed_batch(founded: World) -> None:
