@@ -56,7 +56,7 @@ def test_loss_of_state__positions_that_were_deleted_under_an_owner(world: World)
     assert world.store.positions.stable(["orders"])[TP] == 7
 
 
-@pytest.mark.parametrize("verb", ["join", "heartbeat", "create", "recover"])
+@pytest.mark.parametrize("verb", ["join", "heartbeat", "create", "claim", "recover"])
 def test_one_founding__a_member_of_another_one_is_refused(world: World, verb: str) -> None:
     """Rule: one-founding. The first nonce of a group is its founding."""
     world.found(p0=5)
@@ -66,11 +66,12 @@ def test_one_founding__a_member_of_another_one_is_refused(world: World, verb: st
         "join": lambda: members.join(me, "", Joining(FIELDS)),
         "heartbeat": lambda: members.heartbeat(me),
         "create": lambda: positions.create("", TOPICS, {TP: 9}, founding="bb"),
+        "claim": lambda: positions.claim(replace(offset(), founding="bb"), {TP: (Fact(WHOLE, 50),)}),
         "recover": lambda: positions.recover(me, "cc", "restarted", 0, TOPICS, {TP: 9}),
     }
     with pytest.raises(Replaced):
         calls[verb]()
-    assert positions.status().founding == "aa"
+    assert (positions.status().founding, world.positions()) == ("aa", {str(WHOLE): "5"})
 
 
 def test_recover_by_proof__positions_that_redis_still_has_are_kept(world: World) -> None:

@@ -15,25 +15,18 @@ from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import CommitWithoutOrderError, FencedMemberError, TopicRangeFetchNotAllowedError
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.commits import CommittedOffsets, CommittedRange
-from coordinator.redis.replies import Caller, Joining
 from coordinator.values.ranges import WHOLE, OffsetRange, offsets_of
+from handed_slices import join
 from store_world import TP, World, lane
 
 ON_EACH_SERVER = True
-
-
-def joined(world: World, ordering: str, incarnation: str, nonce: str) -> Caller:
-    """A member that joins with this ordering, when all other leases are over."""
-    joining = Joining({"host": "h", "topics": "orders"}, ordering=ordering, next_nonce=nonce)
-    answer = world.store.members.join(Caller("m-1", incarnation), "", joining)
-    return Caller("m-1", incarnation, answer.seen.nonce, "0")
 
 
 def at_work(world: World) -> StreamOffset:
     """A group without order whose member reads the offsets 43 to 52: the offset of this batch, with order."""
     world.found(p0=43)
     world.logs_reach()
-    me = joined(world, "none", "i1", "bb")
+    me = join(world, "m-1", "i1", "none", "bb")
     handed = world.store.positions.hand_out(me, {TP: 53}, 10, 10).value
     return StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane(handed.epoch, 43, 53),)})
 
@@ -93,7 +86,7 @@ def test_a_commit_api_of_before_the_change_is_refused_by_name(
 ) -> None:
     with api(world) as commits:
         call_before = commits.commit(TP, ranges("50-50"))
-        joined(world, ordering, "i2", "bb")
+        join(world, "m-1", "i2", ordering, "bb")
         with pytest.raises(error):
             call(commits)
     assert call_before.held == 1
@@ -105,7 +98,7 @@ def test_rows_of_a_member_that_the_object_knows_are_refused_by_name_too(world: W
     end = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane("aa.1", 43, 53),)})
     with GroupCommits.of_group(world.url, world.group) as commits:
         assert commits.acknowledge(text_of(end, TP, "43-43")) == {TP: 44}
-        joined(world, "none", "i2", "bb")
+        join(world, "m-1", "i2", "none", "bb")
         with pytest.raises(CommitWithoutOrderError):
             commits.acknowledge(text_of(end, TP, "44-44"))
     assert world.positions() == {str(WHOLE): "44"}
@@ -113,7 +106,7 @@ def test_rows_of_a_member_that_the_object_knows_are_refused_by_name_too(world: W
 
 def test_after_the_change_to_order_the_offset_of_a_slice_commits_nothing(world: World) -> None:
     end = at_work(world)
-    joined(world, "key", "i2", "cc")
+    join(world, "m-1", "i2", "key", "cc")
     with (
         CommitApi.of_offset(world.url, json.dumps(end.to_json())) as commits,
         pytest.raises(FencedMemberError),

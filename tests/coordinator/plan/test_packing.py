@@ -23,7 +23,7 @@ def lanes(partition: int, n: int, length: int) -> list[Slice]:
     return [Slice(TopicPartition("orders", partition), hashes, OffsetRange(0, length)) for hashes in cuts(n)]
 
 
-LOW, MIDDLE, HIGH = HashRange(0, 9), HashRange(5, 14), HashRange(14, 20)
+LOW, HIGH = HashRange(0, 9), HashRange(14, 20)
 
 
 def part(hashes: HashRange, start: int, until: int, partition: int = 0) -> Slice:
@@ -58,25 +58,11 @@ P0, P1, P2 = lanes(0, 2, 100), lanes(1, 2, 100), lanes(2, 2, 100)
             id="as many tasks as partitions read a partition each",
         ),
         pytest.param(
-            [part(LOW, 30, 40), part(MIDDLE, 0, 10), part(HIGH, 10, 20)],
-            3,
-            None,
-            ((part(MIDDLE, 0, 10), part(HIGH, 10, 20), part(LOW, 30, 40)),),
-            id="slices chained by shared hashes are one task in offset order",
-        ),
-        pytest.param(
             [part(LOW, 0, 10), part(HIGH, 0, 10)],
             2,
             None,
             ((part(HashRange(0, 9), 0, 10),), (part(HIGH, 0, 10),)),
             id="slices without a common hash may be parted",
-        ),
-        pytest.param(
-            [part(LOW, 0, 10), part(LOW, 20, 30)],
-            2,
-            1e-30,
-            ((part(LOW, 0, 10), part(LOW, 20, 30)),),
-            id="no limit separates slices that share a hash",
         ),
         pytest.param(
             [part(LOW, 0, 10, partition=0), part(LOW, 0, 10, partition=1)],

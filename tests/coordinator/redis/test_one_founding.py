@@ -5,10 +5,9 @@ import pytest
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.replies import Caller
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Topic
-from coordinator.values.verdicts import Recovering, Replaced
+from coordinator.values.verdicts import Recovering
 from store_world import NO_MEMBER, OTHER, SESSION, TOPICS, TP, World
 
 ON_EACH_SERVER = True
@@ -19,24 +18,12 @@ def claim(world: World, founding: str) -> None:
     world.store.positions.claim(offset, {TP: (Fact(WHOLE, 50),)})
 
 
-def test_a_claim_of_another_founding_moves_nothing(world: World) -> None:
-    world.found(p0=5)
-    with pytest.raises(Replaced, match="aa"):
-        claim(world, "bb")
-    assert world.positions() == {str(WHOLE): "5"}
-
-
 def test_a_claim_of_this_founding_counts_also_after_a_recovery(world: World) -> None:
     world.found(p0=5)
     world.redis.hset(GroupKeys(world.group).meta, "run_id", "0")
     world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
     claim(world, "aa")
     assert world.positions() == {str(WHOLE): "50"}
-
-
-def test_a_recovery_of_nothing_takes_the_founding_of_its_proofs(world: World) -> None:
-    world.store.positions.recover(Caller(founding="aa"), "bb", "gone", 0, TOPICS, {TP: 9})
-    assert world.store.positions.status().founding == "aa"
 
 
 def test_a_recovery_of_nothing_that_nothing_names_is_a_founding(world: World) -> None:
