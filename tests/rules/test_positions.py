@@ -65,7 +65,7 @@ def test_checkpoint_on_resume__an_offset_beyond_the_log_is_refused_before_any_pa
     members.clock = PatientClock()  # a new leader may not know the end yet
     with pytest.raises(DataLossError, match="the log ends at 5, before the offset 9 of the checkpoint"):
         members.service(subscribed(tp)).next_offset(beyond, UNLIMITED)
-    assert members.state.stable == {tp: 0}
+    assert members.store.positions.positions([tp]) == {tp: ((WHOLE, 0),)}
 
 
 def test_assert_beginnings__an_assertion_moves_over_individual_commits_too(world: World) -> None:

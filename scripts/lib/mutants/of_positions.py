@@ -28,7 +28,7 @@ FAULTS = (
         "checkpoint-on-resume",
         "a part of a checkpoint beyond the log is used",
         Fails("coordinator/member/accepting.py:accept", "settings.fail_on_data_loss"),
-        "tests/rules/test_positions.py::test_checkpoint_on_resume__an_offset_beyond_the_log_is_refused_before_any_part_of_it_is_used",
+        f"{_MEMBER}accepting.py::test_a_log_that_ends_before_it_for_seconds__data_loss",
     ),
     Fault(
         "assert-beginnings",

@@ -140,6 +140,12 @@ def test_a_log_that_reached_so_far_before__accept() -> None:
     assert decided(accept, state, call(end_of(10, 200))) == Decision(within(end_of(10, 200), log=state.log))
 
 
+def test_a_log_that_ends_before_it_for_seconds__data_loss() -> None:
+    decision = decided(accept, low(SINCE_LONG), call(end_of(10, 200)), *beyond(199))
+    words = "orders-0: the log ends at 199, before the offset 200 of the checkpoint"
+    assert decision == Decision(low(SINCE_LONG), (), fails(DataLossError, words))
+
+
 def test_another_leader__look_again() -> None:
     state = low(SINCE_LONG)
     state = replace(state, log=replace(state.log, bounds={TP: Bounds(0, 100, 4)}))
