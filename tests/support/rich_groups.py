@@ -13,7 +13,6 @@ from coordinator.tools.operations import copies
 from coordinator.tools.operations.copies import GroupCopy
 from coordinator.tools.operations.gaps import gaps
 from coordinator.tools.operations.views import view
-from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
 from store_world import LONGEST, LOWER, NO_MEMBER, OTHER, SESSION, TP, UPPER, World, offset
