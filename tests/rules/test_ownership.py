@@ -66,7 +66,7 @@ def test_lease_end__the_owner_stays_until_another_member_acquires(world: World) 
 
 
 def test_outage_grace__the_first_caller_after_an_outage_takes_nothing_for_half_a_session(world: World) -> None:
-    """Rule: outage-grace. A member calls at least every third of its session."""
+    """Rule: outage-grace. After a silence of all members, their leases do not end at once."""
     world.owner()
     other = world.join("m-2", "i2")
     for ms, taken in ((SESSION + 1, ()), (SESSION // 2, ()), (1, (Owned(WHOLE, "aa.2"),))):

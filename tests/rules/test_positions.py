@@ -166,7 +166,7 @@ def test_available_now__it_ends_where_individual_commits_reach_the_target(world:
 def test_growth_order__a_hash_of_a_new_partition_waits_for_every_older_one() -> None:
     """Rule: growth-order.
 
-    The first member that sees more partitions in Kafka than any member before it records a growth.
+    A hash of a new partition waits until every older partition has passed what it may still hold of that hash.
     """
     older, new = (TP, OTHER), TopicPartition("orders", 2)
     growth = Growth("orders", "id-1", 2, 4, 1_000, 601_000)

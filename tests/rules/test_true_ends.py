@@ -33,7 +33,10 @@ HALVES = {TP: tuple(Lane(h, EPOCH, 10, (OffsetRange(10, 20),)) for h in (LEFT, R
 
 
 def test_seal_before_sink__a_seal_that_comes_after_the_next_plan_is_refused(world: World) -> None:
-    """Rule: seal-before-sink. Each task reports its true ends to the reader process, which answers."""
+    """Rule: seal-before-sink.
+
+    The last task of a batch ends only after Redis has stored the true ends of all tasks, the seal.
+    """
     me = world.owner()
     world.store.positions.authorize(me, EARLY)
     world.store.positions.seal(me, EARLY.digest, {})
@@ -62,7 +65,7 @@ def test_seal_before_sink__a_seal_is_not_one_of_a_topic_with_a_longer_name(world
 
 
 def test_seal_as_planned__not_if_an_earlier_life_authorised_it_unsealed(world: World) -> None:
-    """Rule: seal-as-planned. A firewall may keep tasks from the reader process.
+    """Rule: seal-as-planned. A task that cannot report reads to its planned ends, which are then the seal.
 
     Its plan may be long, because its tasks could end early. Each later life begins it anew.
     """

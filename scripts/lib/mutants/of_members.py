@@ -206,13 +206,13 @@ FAULTS = (
         "clock-ahead",
         "times of a clock that was ahead stay valid for that long",
         Holds(f"{_LEASES}:cut_to", "tonumber(at) <= most"),
-        "tests/rules/test_without_order.py::test_clock_ahead__a_dead_member_of_a_month_ahead_is_waited_for_one_session",
+        "tests/rules/test_times_and_settings.py::test_clock_ahead__a_dead_member_of_a_month_ahead_is_waited_for_one_session",
     ),
     Fault(
         "settings-that-differ",
         "each heartbeat sets the expiry by its own retention",
         Put(f"{_LUA}heartbeat.lua", "longest('retention')", "tonumber(call.retention)"),
-        "tests/rules/test_without_order.py::test_settings_that_differ__the_longest_retention_counts",
+        "tests/rules/test_times_and_settings.py::test_settings_that_differ__the_longest_retention_counts",
     ),
     Fault(
         "group-expiry",
@@ -224,12 +224,12 @@ FAULTS = (
         "topic-expiry",
         "a topic expires although a member subscribes to it",
         Put(f"{_LUA}forget.lua", "subscribed[topic] = true", "subscribed[topic] = nil"),
-        "tests/rules/test_without_order.py::test_topic_expiry__the_time_of_a_topic_begins_anew_with_each_subscriber",
+        "tests/rules/test_times_and_settings.py::test_topic_expiry__the_time_of_a_topic_begins_anew_with_each_subscriber",
     ),
     Fault(
         "ownership-events",
         "ranges that are acquired are no event",
         Without(f"{_LUA}acquire.lua", "'assigned'"),
-        "tests/rules/test_without_order.py::test_ownership_events__a_range_that_moves_is_assigned_revoked_and_assigned",
+        "tests/rules/test_times_and_settings.py::test_ownership_events__a_range_that_moves_is_assigned_revoked_and_assigned",
     ),
 )
