@@ -3,12 +3,15 @@
 import json
 
 from applications import Application, application, take_turns
+from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.replies import Authorized
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, slices_read, subscribed
+from store_world import TP, World, lane, offset
 from streams import keyed
 
 
@@ -53,6 +56,14 @@ def test_exact_resume__a_restart_reads_the_same_records_again(members: Group, tp
     members.redis.hset(GroupKeys(members.name).ics(tp), str(WHOLE), "2-3")  # acknowledged meanwhile
     written = StreamOffset.from_json(json.loads(json.dumps(end.to_json())))
     assert slices_read(members.service(subscribed(tp)), written) == tuple(sorted(end.slices))
+
+
+def test_exact_resume__also_of_a_first_batch_that_no_life_has_authorised(world: World) -> None:
+    """The driver died right after it had written the batch to its WAL, and Redis has lost nothing."""
+    world.owner()
+    reborn, end = world.join("m-1", "i2"), offset(lane("aa.1", 0, 10))
+    answer = world.store.positions.authorize(reborn, end, replayed=True).value
+    assert answer == Authorized({TP: (Owned(WHOLE, "aa.1"),)})
 
 
 def test_bounded_repeats__after_a_death_only_the_unconfirmed_batch_comes_again(

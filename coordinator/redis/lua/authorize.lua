@@ -51,7 +51,7 @@ for i, keys in ipairs(K.partitions) do
 end
 local before = redis.call('HMGET', K.member, 'authorized', 'seal')
 local same, digest = before[1] == A.digest, string.find(before[1] or '', '^%x+$')
-local unknown = A.replayed and not digest  -- and stays so for the next life
+local unknown = A.replayed and not digest and before[1] ~= 'none'  -- and stays so for the next life; none: no life authorised a batch
 local seal = same and before[2]
 local planned = A.as_planned and (seal or not same)
 if planned and not seal then
