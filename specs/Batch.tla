@@ -95,13 +95,17 @@ Slices == {l \in Lane : plan[l].from < plan[l].until}
 Read == may \cap Slices  \* the lanes that have a task
 Lower(a, b) == IF a < b THEN a ELSE b
 
-\* planning.py, at the end of latestOffset(start): all owned lanes, from their positions.
-Plan ==
+\* planning.py, at the end of latestOffset(start).
+Plans(slices) ==
     /\ stage = "idle" /\ wal < Batches
-    /\ next' = [l \in Lane |-> [from |-> position[l], until |-> IF l \in mine THEN End ELSE position[l]]]
-    /\ \E l \in mine : position[l] < End
+    /\ next' = slices
     /\ stage' = "planned"
     /\ UNCHANGED <<redis, checkpoint, fresh, knows, tasks, sink, crashes, lost>>
+
+\* All owned lanes, from their positions.
+Plan ==
+    /\ \E l \in mine : position[l] < End
+    /\ Plans([l \in Lane |-> [from |-> position[l], until |-> IF l \in mine THEN End ELSE position[l]]])
 
 \* Spark writes the offset to its WAL before any task reads. From here on a restart replays the batch.
 WriteWal ==
@@ -158,7 +162,7 @@ Silent(l) ==
     /\ output' = [output EXCEPT ![l] = plan[l].until]
     /\ UNCHANGED <<redis, checkpoint, stage, next, fresh, knows, may, fixed, asPlanned, agreed, sink, crashes, lost>>
 
-\* seal.lua, before the last task gets its answer. It names early ends only: a lane without a task counts to its end.
+\* seal.lua, before the last task gets its answer. A batch without tasks needs none. It names early ends only: a lane without a task counts to its end.
 Seal ==
     /\ stage = "reading" /\ ~sealed /\ digest = wal
     /\ \A l \in Read : agreed[l] # Open
@@ -170,7 +174,7 @@ Seal ==
 Sink ==
     /\ stage = "reading"
     /\ \A l \in Read : output[l] # Open
-    /\ On("seal-before-sink") => sealed \/ digest = Unknown
+    /\ On("seal-before-sink") => sealed \/ digest = Unknown \/ Read = {}
     /\ sink' = [sink EXCEPT ![wal] =
            IF @.is = "ours" THEN @
            ELSE [is |-> "ours", of |-> [l \in Lane |->
@@ -260,7 +264,7 @@ BoundedRepeats == ~lost => \A l \in Lane, o \in 0..(End - 1) : Cardinality({i \i
 (* Rules: an invariant for each switch. [][P]_vars is an invariant of steps: x' is x after the step. *)
 
 \* rule: seal-before-sink. What the sink has completed is sealed.
-SealBeforeSink == stage = "sunk" /\ knows /\ digest = wal => sealed
+SealBeforeSink == stage = "sunk" /\ knows /\ digest = wal => sealed \/ Read = {}
 
 \* rule: seal-as-planned. A task ends without a report only in a batch that has a seal already.
 SealAsPlanned == (\E l \in Lane : output[l] # Open /\ agreed[l] = Open) => sealed

@@ -39,11 +39,12 @@ Shown == [known EXCEPT ![p] = [l \in Lane |->
     THEN [epoch |-> owner'[l].epoch, from |-> position'[l], until |-> position'[l], read |-> FALSE]
     ELSE Nothing]]
 
-\* join.lua, of a process that has joined: Redis refused a late call of it (rule: numbered-calls).
+\* join.lua, of a process that has joined: Redis refused a late call of it (rule: numbered-calls). It may come late, after
+\* its process has left: then the member gets lanes until the end of this lease.
 JoinAgain ==
-    /\ Lives(p) /\ Latest(p)
+    /\ state[p] # "absent" /\ Latest(p)
     /\ occasion' = {}
-    /\ Renew(p)
+    /\ lease' = [lease EXCEPT ![p.member] = "runs"]
     /\ UNCHANGED <<life, assigned, owner, epochs, position, state, slice, sink>>
 
 Look ==
@@ -73,11 +74,18 @@ AuthorizeThese ==
     /\ Authorize(p)
     /\ \A l \in Lane : slice'[p][l].read <=> slice[p][l] # Nothing /\ l \in now.lanes
 
+\* Whatever a commit names: Redis refuses the lanes that its member does not own at their lane epochs, and no others.
+RefusesTheseOnly ==
+    now.refused = {l \in Lane : now.named[l] # 0 /\ owner[l] # [member |-> p.member, epoch |-> now.named[l]]}
+
 \* A commit that comes again finds nothing to commit.
 CommitThese ==
     /\ IF state[p] = "done" THEN Commit(p) ELSE state[p] = "idle" /\ Heartbeat(p)
-    /\ \A l \in now.refused : owner[l] # [member |-> p.member, epoch |-> slice[p][l].epoch]
+    /\ RefusesTheseOnly
     /\ known' = Shown /\ UNCHANGED looked
+
+\* A commit of a batch before the last one moves nothing.
+LateCommit == Heartbeat(p) /\ RefusesTheseOnly
 
 CompleteIt == IF state[p] = "idle" THEN UNCHANGED vars ELSE Complete(p)
 
@@ -113,6 +121,7 @@ Step ==
                  [] now.ev = "plan" -> BeginsWhereKnown
                  [] now.ev = "authorize" -> AuthorizeThese
                  [] now.ev = "complete" -> CompleteIt
+                 [] now.ev = "late commit" -> LateCommit
                  [] now.ev = "leave" -> LeaveOnce
                  [] now.ev = "fenced" -> Fenced
                  [] now.ev = "due" -> Due

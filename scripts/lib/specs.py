@@ -3,8 +3,9 @@
 Each model must keep all its invariants. Then each of its rules is switched off by itself, and exactly the invariant of
 that name must break: without `lease-end`, `LeaseEnd`. docs/spec.md says what the models have.
 
-With `--traces N`, it checks recorded schedules of the simulation against the model instead. Each of their steps must be
-a step of `specs/LeaseTrace.tla`, each action of the model must be among them, and each forgery must be rejected.
+With `--traces N`, it checks recorded schedules of the simulation against models instead. Each of their steps must be a
+step of `specs/LeaseTrace.tla` or its like, each action of the model must be among them, and each forgery must be
+rejected.
 """
 
 import argparse
@@ -26,7 +27,8 @@ import schedule_valkey
 import traces
 from broker_jars import ROOT, TLC
 from spark_coop_source.servers.java import java, java_version
-from traces import Trace
+from traced.model import Trace, Traced
+from traces import Recorded
 
 SHA256 = "fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3"
 SPECS = ROOT / "specs"
@@ -158,9 +160,10 @@ class Stop:
         )
 
 
-def replay(recorded: Sequence[Trace]) -> Stop | None:
+def replay(model: Traced, recorded: Sequence[Trace]) -> Stop | None:
     """Replay traces with as many lanes each; the first step that is none of the model. Raises if TLC has no verdict."""
-    ended = run_tlc("LeaseTrace", (SPECS / "LeaseTrace.cfg").read_text(), traces.module(recorded))
+    name = f"{model.name}Trace"
+    ended = run_tlc(name, (SPECS / f"{name}.cfg").read_text(), traces.module(model, recorded))
     if ended.returncode == 0:
         return None
     at = traces.stopped_at(ended.stdout)
@@ -169,31 +172,36 @@ def replay(recorded: Sequence[Trace]) -> Stop | None:
     return Stop(recorded[at[0]], at[1])
 
 
-def record(seeds: range) -> list[Trace]:
+def record(model: Traced, seeds: range) -> list[Recorded]:
     """Record the schedules of these seeds."""
     with schedule_valkey.of_command() as valkey:
-        return [traces.record(valkey, seed) for seed in seeds]
+        return [traces.record(valkey, model, seed) for seed in seeds]
 
 
-def check_traces(seeds: range) -> Iterator[str]:
+def check_traces(model: Traced, seeds: range) -> Iterator[str]:
     """Check the schedules of these seeds, and print what they had; yields what is wrong."""
     began = time.monotonic()
-    recorded = record(seeds)
-    yield from (f"seed {trace.seed}: {trace.violation}" for trace in recorded if trace.violation)
-    steps, left_out = sum(len(t.steps) for t in recorded), sum(t.repeats for t in recorded)
-    print(f"{len(recorded)} schedules from seed {seeds.start}: {steps:,} steps, {left_out:,} repeated ones left out")
+    schedules = record(model, seeds)
+    yield from (each.violation for each in schedules if each.violation)
+    recorded = [trace for each in schedules for trace in each.traces]
+    steps, left_out = sum(len(t.steps) for t in recorded), sum(each.repeats for each in schedules)
+    print(
+        f"{model.name}: {len(seeds)} schedules from seed {seeds.start}, {len(recorded)} records, {steps:,} steps",
+        end="",
+    )
+    print(f", {left_out:,} repeated ones left out" if left_out else "")
     print(f"recorded in {time.monotonic() - began:.0f} s")
     began, found = time.monotonic(), traces.counts(recorded)
-    yield from (str(stop) for group in traces.by_lanes(recorded) if (stop := replay(group)))
+    yield from (str(stop) for group in traces.by_lanes(recorded) if (stop := replay(model, group)))
     print(f"replayed in {time.monotonic() - began:.0f} s")
     _show("steps", found)
-    _show("not in the model", sum((Counter(trace.beside) for trace in recorded), Counter()))
-    _show("records that end before their schedule", Counter(t.ends_at for t in recorded if t.ends_at))
-    yield from (f"no schedule has the action {action!r}" for action in traces.ACTIONS if not found[action])
-    for rule in traces.FORGERIES:
-        if (forged := traces.forgery(rule, recorded)) is None:
+    _show("not in the model", sum((Counter(each.beside) for each in schedules), Counter()))
+    _show("records that end before their schedule", Counter(why for each in schedules for why in each.ends_at))
+    yield from (f"no schedule has the action {action!r}" for action in model.actions if not found[action])
+    for rule in model.forgeries:
+        if (forged := traces.forgery(model, rule, recorded)) is None:
             yield f"no schedule gives an occasion to break {rule}"
-        elif (stop := replay([forged])) is None or stop.step != len(forged.steps) - 1:
+        elif (stop := replay(model, [forged])) is None or stop.step != len(forged.steps) - 1:
             yield f"a schedule that breaks {rule} is not rejected where it does: {stop or forged.steps[-2:]}"
         else:
             print(f"without {rule}: rejected at step {stop.step} of seed {forged.seed}", flush=True)
@@ -212,8 +220,10 @@ def main() -> int:
     wanted = parser.parse_args()
     fetch()
     if wanted.traces:
-        mistakes = list(check_traces(range(wanted.seed, wanted.seed + wanted.traces)))
-        print("\n".join(mistakes) or "All schedules are of the model, and each forgery is rejected.")
+        chosen = [traces.MODELS[name] for name in ([wanted.model] if wanted.model else traces.MODELS)]
+        seeds = range(wanted.seed, wanted.seed + wanted.traces)
+        mistakes = [f"{each.name}: {wrong}" for each in chosen for wrong in check_traces(each, seeds)]
+        print("\n".join(mistakes) or "All schedules are of their models, and each forgery is rejected.")
         return 1 if mistakes else 0
     return check_models([wanted.model] if wanted.model else models())
 

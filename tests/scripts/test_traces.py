@@ -11,11 +11,15 @@ import pytest
 import specs
 import traces
 from broker_jars import ROOT
-from mutants.changes import Change, Holds, Put
+from mutants.changes import Change, Fails, Holds, Put
 from mutants.tree import broken, copied
-from simulation.recorder import FREE, Step
-from traces import Trace
+from simulation.lease_recorder import FREE
+from simulation.recorder import Step
+from traced.batch import BATCH
+from traced.lease import LEASE
+from traced.model import Trace, Traced
 
+MODELS = traces.MODELS.values()
 ME = ("m1", 1)
 STEPS: tuple[Step, ...] = (
     {"ev": "join", "p": ME},
@@ -25,43 +29,90 @@ STEPS: tuple[Step, ...] = (
     {"ev": "plan", "p": ME, "slices": ((1, 0, 3), (0, 0, 0))},
     {"ev": "authorize", "p": ME, "lanes": {1, 2}},
     {"ev": "complete", "p": ME},
-    {"ev": "commit", "p": ME, "refused": set(), "position": (3, 0)},
+    {"ev": "commit", "p": ME, "named": (1, 0), "refused": set(), "position": (3, 0)},
     {"ev": "leave", "p": ME, "owner": (FREE, FREE)},
 )
 SOUND = Trace(7, 2, STEPS)
 
+BATCH_STEPS: tuple[Step, ...] = (
+    {"ev": "starts", "foreign": False, "mine": frozenset()},
+    {"ev": "acquire", "mine": frozenset({1, 2})},
+    {"ev": "plan", "slices": ((0, 3), (0, 2))},
+    {"ev": "offset log"},
+    {"ev": "authorize", "lanes": {1, 2}, "planned": False, "digest": 1},
+    {"ev": "tasks", "reads": (3, 2)},
+    {"ev": "attempt", "lane": 1, "end": 1},
+    {"ev": "attempt", "lane": 2, "end": 2},
+    {"ev": "seal", "sealed": True, "seal": (1, 2)},
+    {"ev": "starts"},
+    {"ev": "authorize", "lanes": {1, 2}, "planned": False},
+    {"ev": "tasks", "reads": (1, 2)},
+    {"ev": "silent", "lane": 1},
+    {"ev": "silent", "lane": 2},
+    {"ev": "sink", "ends": (1, 2)},
+    {"ev": "commit log"},
+    {"ev": "commit", "unread": False, "position": (1, 2)},
+)
+SOUND_BATCH = Trace(8, 2, BATCH_STEPS)
+"""A batch that ends early, and its replay after a crash."""
+
 _LUA = "coordinator/redis/lua"
 BROKEN = {
-    "authorize-every-batch": Put(
-        f"{_LUA}/authorize.lua:owned_of", "member == call.member and epoch == piece.left.a", "member"
-    ),
-    "lease-end": Holds(f"{_LUA}/acquire.lua:acquire", "takeable(K.leases"),
-    "leave-keeps-unconfirmed": Put(f"{_LUA}/leave.lua", "not unconfirmed", "true"),
-    "no-epoch-twice": Put(f"{_LUA}/acquire.lua:new_owner", "'epochs') + 1", "'epochs')"),
+    "Lease": {
+        "authorize-every-batch": Put(
+            f"{_LUA}/authorize.lua:owned_of", "member == call.member and epoch == piece.left.a", "member"
+        ),
+        "fence-by-lane-epoch": Put(
+            f"{_LUA}/commit.lua:owned_facts", "member == call.member and epoch == piece.left.a", "member == call.member"
+        ),
+        "lease-end": Holds(f"{_LUA}/acquire.lua:acquire", "takeable(K.leases"),
+        "leave-keeps-unconfirmed": Put(f"{_LUA}/leave.lua", "not unconfirmed", "true"),
+        "no-epoch-twice": Put(f"{_LUA}/acquire.lua:new_owner", "'epochs') + 1", "'epochs')"),
+    },
+    "Batch": {
+        "first-end-wins": Put(
+            "coordinator/member/inbox.py", "batch.ends.setdefault(task, ends)", "batch.ends[task] = ends"
+        ),
+        "omit-what-was-skipped": Put("coordinator/member/poison.py", "(Abandon(given_up),) if given_up else ()", "()"),
+        "replay-fixed": Put(f"{_LUA}/authorize.lua", "same and before[2]", "false"),
+        "seal-before-sink": Fails("coordinator/member/service.py", "ended.whole is not None"),
+    },
 }
 """Code that breaks a rule, so often that a dozen schedules show it."""
 
 _REPLAY = """
+import sys
 import specs, traces
-stops = [specs.replay(group) for group in traces.by_lanes(specs.record(range(12)))]
+model = traces.MODELS[sys.argv[1]]
+recorded = [trace for each in specs.record(model, range(12)) for trace in each.traces]
+stops = [specs.replay(model, group) for group in traces.by_lanes(recorded)]
 raise SystemExit(not any(stops))
 """
 
 
-def changed(step: int, **fields: object) -> Trace:
+def changed(step: int, of: Trace = SOUND, **fields: object) -> Trace:
     """The sound record with another step, which is its last."""
-    return Trace(7, 2, (*STEPS[:step], {**STEPS[step], **fields}))
+    return Trace(of.seed, 2, (*of.steps[:step], {**of.steps[step], **fields}))
 
 
 def test_a_record_is_a_module_of_tla() -> None:
-    text = traces.module([SOUND, SOUND])
+    text = traces.module(LEASE, [SOUND, SOUND])
     assert 'Processes == {P("m1", 1)}\n' in text
     assert "Lanes == 1..2\n" in text
     assert "Traces == <<Trace1, Trace2>>\n" in text
     assert '[ev |-> "acquire", p |-> P("m1", 1), lanes |-> {1, 2}, owner |-> <<O("m1", 1), O("m1", 1)>>],\n' in text
     assert '[ev |-> "plan", p |-> P("m1", 1), slices |-> <<S(1, 0, 3), Nothing>>],\n' in text
-    assert '[ev |-> "commit", p |-> P("m1", 1), refused |-> {}, position |-> <<3, 0>>],\n' in text
+    assert '[ev |-> "commit", p |-> P("m1", 1), named |-> <<1, 0>>, refused |-> {}, position |-> <<3, 0>>],\n' in text
     assert '[ev |-> "leave", p |-> P("m1", 1), owner |-> <<Free, Free>>] >>\n' in text
+
+
+def test_a_record_of_a_batch_is_a_module_of_tla() -> None:
+    lost: Step = {"ev": "entry lost", "digest": "unknown", "sealed": False, "seal": (0, 0)}
+    text = traces.module(BATCH, [SOUND_BATCH, Trace(9, 2, (*BATCH_STEPS, lost))])
+    assert "MostBatches == 2\n" in text
+    assert '[ev |-> "starts", foreign |-> FALSE, mine |-> {}],\n' in text
+    assert '[ev |-> "plan", slices |-> <<<<0, 3>>, <<0, 2>>>>],\n' in text
+    assert '[ev |-> "entry lost", digest |-> Unknown, sealed |-> FALSE, seal |-> <<0, 0>>] >>\n' in text
 
 
 def test_one_run_has_traces_with_as_many_lanes() -> None:
@@ -75,20 +126,22 @@ def test_it_finds_the_step_at_which_tlc_stopped() -> None:
     assert traces.stopped_at("Parsing or semantic analysis failed.\n") is None
 
 
-def test_each_rule_of_the_model_has_a_forgery() -> None:
-    assert {*specs.switches("Lease")} <= traces.FORGERIES.keys()
+@pytest.mark.parametrize("model", MODELS, ids=traces.MODELS)
+def test_each_rule_of_the_model_has_a_forgery(model: Traced) -> None:
+    assert {*specs.switches(model.name)} <= model.forgeries.keys()
 
 
-def test_each_action_that_a_schedule_must_have_is_a_step() -> None:
-    known = re.findall(r'now\.ev = "([a-z ]+)" ->', (specs.SPECS / "LeaseTrace.tla").read_text())
-    assert {*traces.ACTIONS} <= {*known}
+@pytest.mark.parametrize("model", MODELS, ids=traces.MODELS)
+def test_each_action_that_a_schedule_must_have_is_a_step(model: Traced) -> None:
+    known = re.findall(r'now\.ev = "([a-z ]+)" ->', (specs.SPECS / f"{model.name}Trace.tla").read_text())
+    assert {*model.actions} <= {*known}
 
 
 def test_a_forgery_ends_where_it_breaks_the_rule() -> None:
-    forged = traces.forgery("fresh-positions", [SOUND])
+    forged = traces.forgery(LEASE, "fresh-positions", [SOUND])
     assert forged is not None
     assert forged.steps == changed(4, slices=((1, 1, 4), (0, 0, 0))).steps
-    assert traces.forgery("release-to-a-waiting-owner", [SOUND]) is None
+    assert traces.forgery(LEASE, "release-to-a-waiting-owner", [SOUND]) is None
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +152,9 @@ def tlc() -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("tlc")
-def test_a_sound_record_is_replayed() -> None:
-    assert specs.replay([SOUND]) is None
+@pytest.mark.parametrize(("model", "sound"), [(LEASE, SOUND), (BATCH, SOUND_BATCH)], ids=["Lease", "Batch"])
+def test_a_sound_record_is_replayed(model: Traced, sound: Trace) -> None:
+    assert specs.replay(model, [sound]) is None
 
 
 @pytest.mark.long
@@ -113,12 +167,33 @@ def test_a_sound_record_is_replayed() -> None:
         pytest.param(changed(3, lanes={1}), id="a lane is acquired that was not wanted"),
         pytest.param(changed(4, slices=((2, 0, 3), (0, 0, 0))), id="a plan has another lane epoch"),
         pytest.param(changed(5, lanes={2}), id="a lane that is owned is left out"),
+        pytest.param(changed(7, named=(2, 0)), id="a commit names another lane epoch and is not refused"),
         pytest.param(changed(7, position=(3, 3)), id="a position moves without a slice"),
         pytest.param(changed(8, p=("m1", 2)), id="a process leaves that never joined"),
     ],
 )
 def test_a_record_with_a_false_step_is_rejected_there(trace: Trace) -> None:
-    stop = specs.replay([SOUND, trace])
+    stop = specs.replay(LEASE, [SOUND, trace])
+    assert stop is not None
+    assert (stop.trace, stop.step) == (trace, len(trace.steps) - 1)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("tlc")
+@pytest.mark.parametrize(
+    "trace",
+    [
+        pytest.param(changed(4, SOUND_BATCH, lanes={1}), id="a lane that is owned is left out"),
+        pytest.param(changed(5, SOUND_BATCH, reads=(2, 2)), id="a task reads less than planned"),
+        pytest.param(changed(7, SOUND_BATCH, end=3), id="a task ends behind its plan"),
+        pytest.param(changed(8, SOUND_BATCH, seal=(2, 2)), id="a seal names another end"),
+        pytest.param(changed(11, SOUND_BATCH, reads=(3, 2)), id="a replay reads beyond the seal"),
+        pytest.param(changed(14, SOUND_BATCH, ends=(2, 2)), id="the sink gets more than the tasks reported"),
+        pytest.param(changed(16, SOUND_BATCH, position=(2, 2)), id="a commit moves a position beyond the true end"),
+    ],
+)
+def test_a_batch_with_a_false_step_is_rejected_there(trace: Trace) -> None:
+    stop = specs.replay(BATCH, [SOUND_BATCH, trace])
     assert stop is not None
     assert (stop.trace, stop.step) == (trace, len(trace.steps) - 1)
 
@@ -127,19 +202,23 @@ def test_a_record_with_a_false_step_is_rejected_there(trace: Trace) -> None:
 @pytest.mark.server
 @pytest.mark.timeout(1800)  # a minute of one core, on a busy machine
 @pytest.mark.usefixtures("tlc")
-def test_fifty_schedules_are_of_the_model_and_their_forgeries_are_not() -> None:
-    assert list(specs.check_traces(range(50))) == []
+@pytest.mark.parametrize("model", MODELS, ids=traces.MODELS)
+def test_fifty_schedules_are_of_the_model_and_their_forgeries_are_not(model: Traced) -> None:
+    assert list(specs.check_traces(model, range(50))) == []
 
 
 @pytest.mark.long
 @pytest.mark.server
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("tlc")
-@pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
-def test_schedules_of_code_that_breaks_a_rule_are_rejected(tmp_path: Path, change: Change) -> None:
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [pytest.param(model, change, id=rule) for model, of in BROKEN.items() for rule, change in of.items()],
+)
+def test_schedules_of_code_that_breaks_a_rule_are_rejected(tmp_path: Path, model: str, change: Change) -> None:
     tree = copied(ROOT, tmp_path)
     path = os.pathsep.join(map(str, (tree, tree / "scripts" / "lib")))
     with broken(tree, change):
         subprocess.run(
-            [sys.executable, "-B", "-c", _REPLAY], cwd=tree, env={**os.environ, "PYTHONPATH": path}, check=True
+            [sys.executable, "-B", "-c", _REPLAY, model], cwd=tree, env={**os.environ, "PYTHONPATH": path}, check=True
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 from coordinator.assignment.assignors.assignor import Assignor
@@ -57,7 +58,7 @@ class Applications:
         """The empty checkpoint of a new application."""
         taken = self.world.random.choice((0,) * 7 + (1, 2))
         name = f"c{len(self._checkpoints)}"
-        self._checkpoints.append(Checkpoint(name, taken=0 if self.world.peaceful or self.world.modelled else taken))
+        self._checkpoints.append(Checkpoint(name, taken=0 if self.world.peaceful else self.world.most_taken(taken)))
         if self.world.kafka.apart:
             topics = self.world.kafka.topics
             self._checkpoints[-1].topics = self._topics.choice(((topics[0],), (topics[1],), topics))
@@ -98,7 +99,7 @@ class Applications:
         if self.world.wide:
             wishes = wishes.widened()
         if self.world.modelled:
-            wishes = wishes.modelled()
+            wishes = wishes.modelled(early_ends=self.world.modelled == "Batch")
         if self.world.cuts:
             wishes = replace(wishes, acknowledges=False, orders=False)
         if self.world.joined:
@@ -118,10 +119,31 @@ class Applications:
         made = RedundantDriver if self.world.redundant else Driver
         self.drivers.append(made(self.world, self.work, name, checkpoint, wishes, settings))
         self._running.append(self.drivers[-1])
+        if self.world.modelled == "Batch" and not self.world.peaceful:
+            self._lose_soon(self.drivers[-1])
         self.world.started.append(wishes)
         pinned = f", pinned to {' '.join(map(str, checkpoint.pinned))}" if checkpoint.pinned else ""
         filtered = f", filter {checkpoint.filter.text or 'none'}" if self.world.filters else ""
         self.drivers[-1].trace(f"starts: {wishes}{pinned}{filtered}{', standby' if standby else ''}")
+
+    def _lose_soon(self, driver: Driver) -> None:
+        """Most drivers are lost in their first batch, also in the quiet end, which has most batches."""
+        moment = self.world.random.choice((None, None, None, "authorize", "seal", "seal", "the sink", "entry"))
+        if moment == "entry":
+            self.lose_entry(driver)
+        elif moment:
+            driver.line.doom = moment, partial(self.kill, driver)
+
+    def lose_entry(self, driver: Driver) -> None:
+        """Kill a driver right after its sink. Before its next life, somebody deletes the entry of the member."""
+
+        def forget() -> None:
+            server = driver.world.server
+            self.world.trace(f"the entry of {driver.member} is deleted")
+            server.raw.delete(server.keys.member(driver.member))
+            self.kill(driver)
+
+        driver.line.doom = "the sink", forget
 
     def short(self) -> bool:
         """Whether a driver is missing: of a set, or nobody names a part of the cut, or reads a topic."""

@@ -58,12 +58,16 @@ def without_order(mixture: Mixture) -> Mixture:
     return {f: weight for f, weight in mixture.items() if f not in never}
 
 
-def modelled(mixture: Mixture) -> Mixture:
-    """The same without faults that `specs/Lease.tla` does not have, and with more that fences must see."""
+def modelled(model: str, mixture: Mixture) -> Mixture:
+    """The same without faults that a model of `specs/` does not have, and with more that fences must see."""
     lives = {_crash, _doom, _stop, stopped_in_a_batch, _kill_jvm, _pause_process, _pause_jvm, _pause_task, _start}
-    kept = lives | {_second_driver, _produce, _resplit, _slow_key, _time_passes, _outage, _short_outage, _ghost}
-    more = {_second_driver: 12.0, _ghost: 12.0, _pause_process: 30.0}
-    return {fault: more.get(fault, weight) for fault, weight in mixture.items() if fault in kept}
+    kept = lives | {_produce, _resplit, _slow_key, _time_passes, _outage, _short_outage}
+    own: dict[str, Mixture] = {
+        "Lease": {_second_driver: 12.0, _ghost: 12.0, _pause_process: 30.0},
+        "Batch": {_entry_lost: 6.0, _doom: 30.0},
+    }
+    peaceful = _crash not in mixture
+    return {**{f: weight for f, weight in mixture.items() if f in kept}, **({} if peaceful else own[model])}
 
 
 def redundant(mixture: Mixture) -> Mixture:
@@ -462,15 +466,7 @@ def _copy(world: World, apps: Applications) -> None:
 def _entry_lost(world: World, apps: Applications) -> None:
     """Kill a driver right after its sink. Before its next life, somebody deletes the entry of the member."""
     if apps.running:
-        driver = world.random.choice(apps.running)
-
-        def forget() -> None:
-            server = driver.world.server
-            world.trace(f"the entry of {driver.member} is deleted")
-            server.raw.delete(server.keys.member(driver.member))
-            apps.kill(driver)
-
-        driver.line.doom = "the sink", forget
+        apps.lose_entry(world.random.choice(apps.running))
 
 
 def _restart_redis(world: World, apps: Applications) -> None:

@@ -102,6 +102,10 @@ class Process(ABC):
         """Write one line of the story."""
         self.world.trace(f"{self.name}({self.checkpoint.name}) {what}")
 
+    def note(self, what: str, fact: object = None) -> None:
+        """Tell the record of the schedule what Spark does, which Redis does not see."""
+        self.world.noted(what, self.service.state.life.caller, fact)
+
     @property
     def running(self) -> bool:
         """Whether it has not ended."""

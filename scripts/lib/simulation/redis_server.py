@@ -24,6 +24,7 @@ from simulation.sink import Violation
 _QUIET_VERBS = ("status", "heartbeat", "authorize")  # these move no position and no owner
 _TIMEOUT_MS = (0, 1_000)
 FATES = ("refused", "lost", "lost", "late", "repeated", "ghost")
+FATES_OF_ONE_LIFE = tuple(fate for fate in FATES if fate != "ghost")  # no call comes after the end of its process
 PEACEFUL_FATES = ("late", "repeated")  # faults without a visible effect
 
 

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
 from coordinator.plan.cost.quotas import Why
@@ -106,14 +107,14 @@ def _kinds(world: World, seed: int) -> list[tuple[Callable[[faults.Mixture], fau
         (faults.losing_in_batches, world.wide and rough),
         (faults.redundant, world.redundant),
         (faults.draining, world.standbys.drains and rough),
-        (faults.modelled, world.modelled),
+        (partial(faults.modelled, world.modelled), bool(world.modelled)),
     ]
 
 
 class Schedule:
     """Faults for a while, then a quiet end in which all records must arrive; the seed decides all of it."""
 
-    def __init__(self, valkey: Valkey, seed: int, *, modelled: bool = False) -> None:
+    def __init__(self, valkey: Valkey, seed: int, *, modelled: str = "") -> None:
         self.world = World(valkey, seed, modelled=modelled)
         self._faults = faults.mixture(self.world.random, peaceful=self.world.peaceful)
         for kind, wanted in _kinds(self.world, seed):

@@ -19,7 +19,7 @@ from coordinator.errors import CoopKafkaError
 from coordinator.member.service import Service
 from coordinator.plan.cost.telemetry import KeyAt, KeyCost, SliceCost
 from coordinator.progress.ends import Ends
-from coordinator.progress.failing import NO_FAILURES, FailingRecord
+from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 from coordinator.progress.slices import Slice
 from coordinator.values.hash_map import HashMap
 from coordinator.values.ranges import HASH_MAX, HashRange
@@ -50,6 +50,9 @@ class Owner(Worker, Protocol):
     @property
     def running(self) -> bool:
         """Whether it has not ended."""
+
+    def note(self, what: str, fact: object = None) -> None:
+        """Tell the record of the schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,9 @@ class Task:
         self.asking = 0  # its driver: so many attempts wait for the answer
         self._more: int | None = None  # its driver has left: so many records that it has read may still be written
         self.deferred = False  # it ended before the records of some keys
+        self.slices = [s for s, _ in slices]
+        self.ends: Ends = {}  # those of the attempt that has ended; empty if it ended as planned
+        self._reported = False  # whether its driver knows them
         self.records = [r for _, records in slices for r in records]
         attempts = 2 if world.chance(0.05) else 1  # speculation
         self.actors = [world.spawn_writer(f"{driver.name}'s task", self._write) for _ in range(attempts)]
@@ -108,6 +114,8 @@ class Task:
         attempt = self._attempt_to_an_end if self._ending else self._attempt
         while not attempt():
             pass  # it failed, and Spark runs it again
+        if not self.done:
+            self._driver.note("a task ended" if self._reported else "a silent task ended", (self.slices, self.ends))
         self._world.sink.end_task(kept(self._driver.filter, self.records))
         if self._number and self._reaches and self._driver.running:
             with suppress(KeyError):  # a late attempt: its batch is over
@@ -137,11 +145,16 @@ class Task:
         failures = mine.failures if mine else NO_FAILURES
         if mine:
             ends = mine.ends(ends, {s.topic_partition: s.offsets.until for s, _ in sorted(self._slices, key=_until)})
-        if self._asks(lambda: service.end_task(ending.batch, ending.task, ends, failures)) != ends:
+        if self._asks(lambda: self._tell(ending, ends, failures)) != ends:
             return False  # another attempt has ended elsewhere
+        self.ends, self._reported = ends, True
         self.records = [r for _, records in read for r in records if not _beyond(r, ends)]
         self.deferred |= bool(mine and mine.stopped)
         return True
+
+    def _tell(self, ending: Ending, ends: Ends, failures: Failures) -> Ends:
+        self._driver.note("a task ends", (self.slices, ends))
+        return self._driver.service.end_task(ending.batch, ending.task, ends, failures)
 
     def _done(self, record: Record, mine: Deferring | None) -> bool:
         """Whether the function does a record in the end. A task that may not defer it writes it as a dead letter."""

@@ -64,9 +64,10 @@ class Wishes:
         mine = replace(self, limits=limits, cutting=cutting, early_ends=False)
         return replace(mine, acknowledges=False, orders=False, replays_acknowledged=True)
 
-    def modelled(self) -> "Wishes":
-        """The wishes of a member of `specs/Lease.tla`: its batches end as planned, and only they move positions."""
-        return replace(self, early_ends=False, acknowledges=False, orders=False)
+    def modelled(self, *, early_ends: bool) -> "Wishes":
+        """The wishes of a member of a model in `specs/`: only its batches move positions."""
+        replays = self.replays_acknowledged or early_ends
+        return replace(self, early_ends=early_ends, acknowledges=False, orders=False, replays_acknowledged=replays)
 
     def widened(self) -> "Wishes":
         """The wishes of a member that reads thousands of offsets in a slice: no limit counts single offsets.

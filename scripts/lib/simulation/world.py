@@ -8,13 +8,12 @@ from collections.abc import Callable
 from contextlib import closing
 from copy import copy
 from random import Random
-from typing import cast
+from typing import Any, cast
 
 import redis
 
 from coordinator.assignment.settings import GroupSettings, Ordering
 from coordinator.progress.growth import Growth
-from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import Entries, RedisClient
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.replies import Caller
@@ -31,7 +30,7 @@ from simulation.kafka import JOINED, OTHER, TOPIC, Record, SimulatedKafka
 from simulation.pins import Pins
 from simulation.producers import Producers
 from simulation.recoveries import Recoveries, session_lengths
-from simulation.redis_server import FATES, PEACEFUL_FATES, Server
+from simulation.redis_server import FATES, FATES_OF_ONE_LIFE, PEACEFUL_FATES, Server
 from simulation.retired import Retired
 from simulation.sink import Sink, Violation, Visible
 from simulation.standbys import Standbys
@@ -63,10 +62,10 @@ class Valkey:
 class World:
     """The state that the actors of one schedule share; the seed decides all of it."""
 
-    def __init__(self, valkey: Valkey, seed: int, *, modelled: bool = False) -> None:
+    def __init__(self, valkey: Valkey, seed: int, *, modelled: str = "") -> None:
         self.random = Random(seed)  # noqa: S311 - it must replay
-        self.modelled = modelled  # only kinds of groups and members that `specs/Lease.tla` has
-        self.logged: Callable[[Caller, StreamOffset | None], None] = lambda _, __: None  # in Spark's logs: see `Driver`
+        self.modelled = modelled  # only kinds of groups and members that this model of `specs/` has
+        self.noted: Callable[[str, Caller, Any], None] = lambda *_: None  # a step of Spark or the sink: see `Recorder`
         self.group = f"simulation-{seed}"
         ordering = Random(f"{seed} ordering")  # noqa: S311 - other schedules stay as they were
         self.without_order = ordering.random() < 0.2 and not modelled
@@ -93,14 +92,17 @@ class World:
         self.wide = single and stretches.random() < 0.06  # slices of thousands of offsets
         self.producers.stretches = stretches if self.wide else None
         self.growth_grace_ms = self.random.choice((6_000, 40_000))
-        self._visible, self._remembers = self.random.choice(list(Visible)), self.chance(0.5) and not modelled
+        self._visible, self._remembers = (
+            self.random.choice(list(Visible)),
+            self.chance(0.5) and modelled in ("", "Batch"),
+        )
         self.starting = self.random.choice((Earliest(), Earliest(), Latest()))
         self._valkey = valkey
         self._found(Counter())
         self.server.reads_on = Random(f"{seed} reads").random() < 0.3  # noqa: S311 - other schedules stay as they were
         self.sets: tuple[World, ...] = (self,)  # this group, and the other replica sets
         self.peaceful = self.chance(0.12)
-        self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
+        self.server.fates = PEACEFUL_FATES if self.peaceful else FATES_OF_ONE_LIFE if modelled == "Batch" else FATES
         self._draw_kinds(seed)
         by_key = self.without_order or self.joined or modelled
         whole = self.peaceful and not by_key and Random(f"{seed} whole").random() < 0.3  # noqa: S311 - likewise
@@ -187,6 +189,10 @@ class World:
         self.redundant = plain and not self.alone and Random(f"{seed} sets").random() < 0.35  # noqa: S311 - it must replay
         self.retires = self.retires and not (self.kafka.apart or self.redundant)
         self.server.seen.update({f"with {what}": int(bool(x)) for what, x in drawn.items()})
+
+    def most_taken(self, wanted: int) -> int:
+        """So many batch ids of a new checkpoint may be in its sink already."""
+        return min(wanted, {"": wanted, "Batch": 1}.get(self.modelled, 0))
 
     @property
     def longest_session_ms(self) -> int:
