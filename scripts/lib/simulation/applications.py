@@ -141,6 +141,7 @@ class Applications:
             server = driver.world.server
             self.world.trace(f"the entry of {driver.member} is deleted")
             server.raw.delete(server.keys.member(driver.member))
+            server.seen["entry lost"] += 1
             self.kill(driver)
 
         driver.line.doom = "the sink", forget

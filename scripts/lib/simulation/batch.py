@@ -168,7 +168,9 @@ class Batch:
         elif any(task.deferred for task in self._driver.tasks):
             self._attempt.records = sorted(records)  # rule: replay-may-defer
             self._world.server.seen["deferred in a replay"] += bool(batch and batch.ends is not None)
-        elif not (batch and batch.unknown):
+        elif batch and batch.unknown:
+            promises.ends_may_be_unknown(entries_lost=world.server.seen["entry lost"])
+        else:
             promises.same_as_before(self._attempt, self._end, readable, records, world.kafka.aged)
 
     def _count_ends(self, *, early: bool) -> None:

@@ -142,6 +142,12 @@ def same_as_before(
         before.records = sorted(records)
 
 
+def ends_may_be_unknown(*, entries_lost: int) -> None:
+    """The ends of a batch are unknown only if the entry of its member was lost (rule: unknown-is-beginning)."""
+    if not entries_lost:
+        raise Violation("REPLAY: a batch has unknown ends, and no entry of a member was lost")
+
+
 def only_the_rest(
     before: Attempt,
     end: StreamOffset,
