@@ -128,7 +128,7 @@ class Applications:
 
     def _lose_soon(self, driver: Driver) -> None:
         """Most drivers are lost in their first batch, also in the quiet end, which has most batches."""
-        moment = self.world.random.choice((None, None, None, "authorize", "seal", "seal", "the sink", "entry"))
+        moment = self.world.random.choice((None, None, None, "authorize", "the WAL", "seal", "the sink", "entry"))
         if moment == "entry":
             self.lose_entry(driver)
         elif moment:

@@ -98,6 +98,7 @@ class Driver(Process):
         if self.world.joined:
             states = self.world.invariants.states[self._planned_since :]
             promises.joined_hashes_have_one_owner(offset_of(end), self.member, states, self.world.kafka.topics)
+        self.line.passes("the WAL")
         self.world.scheduler.turn()
         return self._batch(n)
 

@@ -27,7 +27,7 @@ _MOMENTS = (
         "release",
         "authorize",
         "seal",
-        "commit",
+        "the WAL",
         "commit",
         "claim",
         "recover",
