@@ -1,8 +1,8 @@
 """The command `scripts/fuzz`: gives decoders and parsers inputs that reach ever more of their code.
 
 Atheris changes known inputs, and keeps those that reach new code of ours. `tests/support/fuzz_targets.py` has the
-targets, and what must hold for any bytes. Atheris itself grows by some GB in an hour. A crash, a result that is not sound, an input that takes 20 s or 6 GB ends a
-target, and the input stays in `.cache/fuzz`.
+targets, and what must hold for any bytes. A crash, a result that is not sound, an input that takes 20 s, or 6 GB ends a
+target, and the input stays in `.cache/fuzz`. Atheris itself grows by some GB in an hour.
 """
 
 import argparse

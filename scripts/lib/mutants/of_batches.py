@@ -41,6 +41,12 @@ FAULTS = (
         "tests/rules/test_promises.py::test_exact_resume__a_restart_reads_the_same_records_again",
     ),
     Fault(
+        "exact-resume",
+        "the ends of a batch that no life has authorised count as unknown",
+        Put(f"{_LUA}authorize.lua", "before[1] ~= 'none'", "true"),
+        "tests/rules/test_promises.py::test_exact_resume__also_of_a_first_batch_that_no_life_has_authorised",
+    ),
+    Fault(
         "bounded-repeats",
         "records that are done to the right of the position are read again",
         Put(f"{_SEGMENTS}:Segment.remaining", "self.ics", "()"),
