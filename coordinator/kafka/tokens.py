@@ -92,7 +92,7 @@ def _asked(source: TokenSource) -> tuple[str, float]:
     except HTTPError as error:
         why = f"the token endpoint {source.url} answers {error.code} {error.reason}"
         raise (SaslAuthenticationFailedError(why) if error.code in _REFUSED else TokenEndpointError(why)) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise TokenEndpointError(f"the token endpoint {source.url} gives no token: {_why(error)}") from None
 
 

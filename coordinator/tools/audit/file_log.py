@@ -17,8 +17,8 @@ from coordinator.errors import SinkError
 
 FOLDER = "_spark_metadata"
 
-_NAME = re.compile(r"(\d+)(\.compact)?")
-_TASK = re.compile(r"part-(\d+)")
+_NAME = re.compile(r"([0-9]+)(\.compact)?")
+_TASK = re.compile(r"part-([0-9]+)")
 
 TextReader = Callable[[str], str]
 
@@ -61,7 +61,7 @@ def _added(text: str, name: str) -> list[str]:
         entries = [json.loads(line) for line in text.splitlines()[1:] if line]
         deleted = {entry["path"] for entry in entries if entry["action"] == "delete"}
         return [str(entry["path"]) for entry in entries if entry["path"] not in deleted]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise SinkError(f"{FOLDER}/{name} is not a file of the log of Spark's file sink") from None
 
 

@@ -26,6 +26,7 @@ _MOST_BYTES = 4 * 1024 * 1024
 """Of a text once it is decompressed: as bits, 32 million offsets."""
 
 _LONGEST_RUN = 2**29
+_MOST_RANGES = 1_000_000
 _Decoder = Callable[[bytes, int], Iterator[OffsetRange]]
 
 
@@ -57,8 +58,11 @@ def _of_bitmap(data: bytes, width: int) -> Iterator[OffsetRange]:
     if len(data) < width or 8 * len(bits) < count:
         raise ValueError("the bitmap is cut")
     flags = np.unpackbits(np.frombuffer(bits, np.uint8), count=count, bitorder="little")
-    edges = np.flatnonzero(np.diff(flags, prepend=0, append=0)).tolist()
-    return (OffsetRange(start, until) for start, until in zip(edges[::2], edges[1::2], strict=True))
+    edges = np.flatnonzero(np.diff(flags, prepend=0, append=0))
+    if len(edges) > 2 * _MOST_RANGES:
+        raise ValueError("more ranges than a parallel-consumer has records at once")
+    places = edges.tolist()
+    return (OffsetRange(start, until) for start, until in zip(places[::2], places[1::2], strict=True))
 
 
 def _of_runs(data: bytes, width: int) -> Iterator[OffsetRange]:

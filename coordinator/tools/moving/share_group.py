@@ -22,9 +22,8 @@ TOPIC = "__share_group_state"
 _SNAPSHOT, _UPDATE = 0, 1
 _DONE = {2, 4}  # acknowledged, archived: rejected, or delivered too often
 _BATCH = struct.Struct(">qqbh")
-_MOST_OFFSETS = (
-    1_000_000  # in the batches of a record; a broker keeps a few thousand (group.share.partition.max.record.locks)
-)
+_MOST_OFFSETS = 1_000_000
+"""In the batches of a record; a broker keeps a few thousand (group.share.partition.max.record.locks)."""
 
 
 @dataclass(slots=True)
@@ -108,6 +107,8 @@ def _unsigned(data: bytes, at: int) -> tuple[int, int]:
         if data[at - 1] < 0x80:
             return value, at
         shift += 7
+        if shift > 28:
+            raise ValueError("a number of more than 32 bits")
 
 
 def _done(tp: TopicPartition, state: _State) -> DoneOffsets:

@@ -14,6 +14,7 @@ from typing import Any
 from coordinator.errors import CheckpointMismatchError, InvalidOptionError
 from coordinator.errors.quoting import quoted
 from coordinator.tools.moving.progress import DoneOffsets
+from coordinator.values.identifiers import POSITION_MAX
 from coordinator.values.subscription import TopicPartition
 
 _VERSION, _NAMED = "v1", "v2"
@@ -65,7 +66,7 @@ def _lines(file: Path) -> list[str]:
 def _of_source(line: str, folder: Path) -> Iterator[DoneOffsets]:
     try:
         offsets: Any = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return  # "-": the source has read nothing
     if not isinstance(offsets, dict):
         return
@@ -75,5 +76,9 @@ def _of_source(line: str, folder: Path) -> Iterator[DoneOffsets]:
             "start the query with this checkpoint, or copy the group with coop-kafka backup",
         )
     for topic, of_topic in offsets.items():
-        if isinstance(of_topic, dict) and all(p.isdigit() and isinstance(o, int) for p, o in of_topic.items()):
+        if isinstance(of_topic, dict) and all(_is_end(p, o) for p, o in of_topic.items()):
             yield from (DoneOffsets(TopicPartition(topic, int(p)), o) for p, o in of_topic.items())
+
+
+def _is_end(partition: str, offset: object) -> bool:
+    return bool(re.fullmatch("[0-9]{1,10}", partition)) and type(offset) is int and 0 <= offset <= POSITION_MAX

@@ -70,6 +70,13 @@ def test_the_last_token_serves_to_its_end_while_the_endpoint_is_away(endpoint: T
         (200, b"<html>", TokenEndpointError, "gives no token: JSONDecodeError"),
         (200, b"[]", TokenEndpointError, "gives no token: TypeError"),
         (200, b'{"token": 1}', TokenEndpointError, "gives no token: KeyError"),
+        (200, b"[" * 100_000, TokenEndpointError, "gives no token: RecursionError"),
+        (
+            200,
+            b'{"access_token": "t", "expires_in": 1' + b"0" * 400 + b"}",
+            TokenEndpointError,
+            "gives no token: OverflowError",
+        ),
     ],
 )
 def test_an_answer_without_a_token(

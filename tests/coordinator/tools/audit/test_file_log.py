@@ -59,7 +59,7 @@ def test_deleted_files_and_other_names_are_left_out() -> None:
     assert [*found({"0": text, ".0.crc": "", "tmp": ""})] == names(B)
 
 
-@pytest.mark.parametrize("text", ["\n{", "\n[]", '\n{"path": "x"}'])
+@pytest.mark.parametrize("text", ["\n{", "\n[]", '\n{"path": "x"}', "\n" + "[" * 100_000])
 def test_another_text_is_an_error(text: str) -> None:
     with pytest.raises(SinkError, match="_spark_metadata/0 is not a file of the log"):
         found({"0": text})

@@ -100,6 +100,9 @@ def test_without_metadata_nothing_later_is_done() -> None:
         pytest.param(
             b64encode(b"s" + zstandard.compress(b"\x0f\xff\xff\xff" + bytes(2**25))).decode(), id="33 MB of zeros"
         ),
+        pytest.param(
+            b64encode(b"s" + zstandard.compress(b"\x00\x40\x00\x00" + b"\x55" * 2**19)).decode(), id="too many ranges"
+        ),
     ],
 )
 def test_metadata_of_another_program_is_refused(text: str) -> None:

@@ -99,6 +99,7 @@ def test_other_groups_topics_and_deleted_groups_are_left_out() -> None:
         pytest.param((key(1), b"\0\1" + update(5)[1][2:]), id="another version"),
         pytest.param(update(5, (0, 2**40, 2)), id="a batch without an end"),
         pytest.param(update(5, *[(0, 900_000, 2)] * 900), id="batches without an end"),
+        pytest.param((key(1), update(5)[1][:-2] + b"\x81" + b"\x80" * 9 + b"\0"), id="a number without an end"),
         pytest.param(update(5, (7, 5, 2)), id="a batch that ends before it begins"),
     ],
 )

@@ -69,6 +69,10 @@ def test_two_sources_of_one_partition_begin_at_the_lower_offset(tmp_path: Path) 
         pytest.param(0, ["v3", METADATA, ORDERS], CheckpointMismatchError, "version 'v3'", id="a newer one"),
         pytest.param(0, ["v1"], CheckpointMismatchError, "cannot be read", id="cut"),
         pytest.param(0, ["v1", METADATA, "17"], CheckpointMismatchError, "no source", id="no Kafka"),
+        pytest.param(0, ["v1", METADATA, "[" * 100_000], CheckpointMismatchError, "no source", id="nested deeply"),
+        pytest.param(0, ["v1", METADATA, '{"orders":{"²":7}}'], CheckpointMismatchError, "no source", id="no digit"),
+        pytest.param(0, ["v1", METADATA, '{"orders":{"0":-1}}'], CheckpointMismatchError, "no source", id="below 0"),
+        pytest.param(0, ["v1", METADATA, '{"orders":{"0":true}}'], CheckpointMismatchError, "no source", id="a truth"),
         pytest.param(0, ["v1", METADATA, '{"#":{}}'], CheckpointMismatchError, "coop-kafka itself", id="ours"),
     ],
 )
