@@ -9,7 +9,7 @@ from coordinator.assignment.policies import MEMBER_POLICY
 from coordinator.assignment.protocols import Preferences, preferences_of, preferences_text
 from coordinator.errors import StateFormatError
 from coordinator.values.hash_map import overlap
-from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.ranges import WHOLE, HashRange, is_number
 from coordinator.values.subscription import TopicPartition
 
 _REMEDY = "restart the query of that member: it writes this again; coop-kafka describe shows its host and process"
@@ -49,7 +49,7 @@ def event_text(ranges: Ranges) -> str:
 
 
 def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
+    if not is_number(text):
         raise ValueError
     return int(text)
 
@@ -79,7 +79,7 @@ def _preferences(member: Subscriber) -> Preferences:
 
 def _joined_at(member: Subscriber) -> int:
     text = member.metadata.get("joined_at", "")
-    if not (text.isascii() and text.isdecimal()):
+    if not is_number(text):
         raise StateFormatError(f"member {member.member} joined at {text!r}, not a time in ms", _REMEDY)
     return int(text)
 
@@ -88,7 +88,7 @@ def subscriber(member: str, fields: Mapping[str, str]) -> Subscriber:
     """The member as an assignor sees it, from the fields of its hash."""
     topics = frozenset(filter(None, fields.get("topics", "").split(",")))
     capacity = fields.get("capacity", "")
-    if not (capacity.isascii() and capacity.isdecimal() and int(capacity)):
+    if not (is_number(capacity) and int(capacity)):
         raise StateFormatError(f"member {member} has capacity {capacity!r}, not a whole number above 0", _REMEDY)
     sharing = fields.get(MEMBER_POLICY, "true") != "false"
     return Subscriber(member, int(capacity), topics, sharing, metadata=dict(fields))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from coordinator.errors import StateFormatError
+from coordinator.values.ranges import is_number
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,7 +29,7 @@ class Protocol:
     def parse(cls, text: str) -> Self:
         """The protocol of such a text; raises `StateFormatError`."""
         name, _, version = text.rpartition(" ")
-        if not (name and version.isascii() and version.isdecimal()):
+        if not (name and is_number(version)):
             raise StateFormatError(f"{text!r} is not the name and version of an assignor")
         return cls(name, int(version))
 

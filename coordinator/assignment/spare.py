@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from coordinator.assignment.assignors.assignor import Subscriber
 from coordinator.errors import StateFormatError
+from coordinator.values.ranges import is_number
 
 SLOW_PERCENT = "slow_percent"
 """The field of a member: percent of its slots taken by lanes that cannot keep up."""
@@ -29,7 +30,7 @@ def spared(members: Iterable[Subscriber]) -> list[Subscriber]:
 
 def _slow_tenths(member: Subscriber) -> int:
     text = member.metadata.get(SLOW_PERCENT, "0")
-    if not (text.isascii() and text.isdecimal()):
+    if not is_number(text):
         raise StateFormatError(
             f"member {member.member} reports {text!r} as its percentage of busy slots, not 0 to 100",
             "restart its query",

@@ -37,7 +37,7 @@ from coordinator.redis.commits import CommitOutcome, CommitVerbs, Reservation, R
 from coordinator.redis.replies import Caller
 from coordinator.values import verdicts
 from coordinator.values.hash_map import overlap
-from coordinator.values.ranges import HashRange, OffsetRange, Offsets, union
+from coordinator.values.ranges import HashRange, OffsetRange, Offsets, is_number, union
 from coordinator.values.subscription import TopicPartition
 
 _log = logging.getLogger(__name__)
@@ -237,7 +237,7 @@ def _parsed(offset: str | Mapping[str, Any]) -> StreamOffset:
 
 def _number(fields: Mapping[str, str], name: str, default: int) -> int:
     text = fields.get(name, str(default))
-    if not (text.isascii() and text.isdecimal()):
+    if not is_number(text):
         raise StateFormatError(f"a member's {name} is recorded as {text!r}, not a whole number")
     return int(text)
 

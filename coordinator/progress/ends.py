@@ -18,14 +18,14 @@ from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.values import identifiers
 from coordinator.values.hash_map import HashMap
-from coordinator.values.ranges import OFFSET_MAX, HashRange, OffsetRange, Offsets
+from coordinator.values.ranges import NUMBER, OFFSET_MAX, HashRange, OffsetRange, Offsets
 from coordinator.values.subscription import TopicPartition
 
 NONE = HashMap[int]()
 Ends = Mapping[TopicPartition, HashMap[int]]
 """Early ends by partition: the first offset that was not read."""
 
-_PART = re.compile(r"([\w.-]+) (\d+) ([0-9a-f-]+) (\d+);", re.ASCII)
+_PART = re.compile(rf"([\w.-]+) ({NUMBER}) ([0-9a-f-]+) ({NUMBER});", re.ASCII)
 
 
 def ends_of(tasks: Iterable[tuple[Iterable[Slice], Ends]]) -> Ends:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from coordinator.errors import StateFormatError
-from coordinator.values.ranges import NUMBER, HashRange
+from coordinator.values.ranges import NUMBER, HashRange, is_number
 from coordinator.values.subscription import TopicPartition
 
 ERROR_CHARACTERS, MESSAGE_CHARACTERS = 100, 200
@@ -60,7 +60,7 @@ class FailingRecord:
     def parse(cls, field: str, value: str) -> "FailingRecord":
         """The record of its two texts; raises `StateFormatError`."""
         where, what = _FIELD.fullmatch(field), _VALUE.fullmatch(value)
-        if not (where and what):
+        if not (where and what and all(map(is_number, what.group(2, 3, 4)))):
             expected = "deferred|parked <offset> <attempts> <ms> <error> <message>"
             raise StateFormatError(f"failing record {field!r} is {value!r}, not {expected}")
         tp, key_hash = TopicPartition(where[1], int(where[2])), int(where[3], 16)

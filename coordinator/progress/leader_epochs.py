@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordinator.errors import StateFormatError
+from coordinator.values.identifiers import LEADER_EPOCH_MAX
 from coordinator.values.ranges import NUMBER
 from coordinator.values.subscription import Bounds, TopicPartition
 
@@ -59,7 +60,7 @@ def parsed(
     extents = {}
     for tp, text in texts.items():
         found = _TEXT.fullmatch(text)
-        if not found:
+        if not (found and int(found[1]) <= LEADER_EPOCH_MAX):
             raise StateFormatError(f"the leader epoch of {tp} is recorded as {text!r}")
         if (int(found[3]), found[4]) == (reset, topic_ids.get(tp.topic)):
             extents[tp] = Extent(int(found[1]), int(found[2]))

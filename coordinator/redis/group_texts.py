@@ -47,7 +47,7 @@ NUMBERS = (*_NUMBERS, "joins", "generation", *_TIMES, "duplicate_commits")
 """Fields of `meta` that hold a number; only the first three are always there."""
 
 _DIGITS = 18  # the most that a number of `meta` may have
-_NONCE = re.compile("[0-9a-fA-F]+")
+_NONCE = re.compile("[0-9a-f]{1,64}")
 _OWNER = re.compile(rf"({LANE_EPOCH.pattern}) (\S+)")
 
 

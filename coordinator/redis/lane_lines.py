@@ -12,7 +12,7 @@ from math import ceil
 from typing import Self
 
 from coordinator.errors import StateFormatError
-from coordinator.values.ranges import HashRange
+from coordinator.values.ranges import OFFSET_MAX, HashRange, is_number
 from coordinator.values.subscription import TopicPartition
 
 MOST_REPORTED = 256
@@ -78,22 +78,34 @@ class LaneLine:
             topic, partition, hashes, *values = head.split(" ")
             of = dict(value.split("=") for value in values)
             return cls(
-                TopicPartition(topic, int(partition)),
+                TopicPartition(topic, _whole(partition)),
                 HashRange.parse(hashes),
-                position=int(of["position"]),
-                lag=int(of["lag"]),
-                lag_s=None if of["lag_s"] == "-" else int(of["lag_s"].removeprefix(">")),
+                position=_whole(of["position"]),
+                lag=_whole(of["lag"]),
+                lag_s=None if of["lag_s"] == "-" else _whole(of["lag_s"].removeprefix(">")),
                 lag_at_least=of["lag_s"].startswith(">"),
-                rate=float(of["rate"]),
-                record_ms=float(of["record_ms"]),
+                rate=round(_measured(of["rate"]), 1),
+                record_ms=_measured(of["record_ms"]),
                 cost=CostKind(of["cost"]),
-                quota=int(of["quota"]),
+                quota=_whole(of["quota"]),
                 why=why,
             )
         except (ValueError, KeyError):
             raise StateFormatError(
                 f"{text!r} does not describe a lane", "delete the key coop:v1:{group}:lanes"
             ) from None
+
+
+def _whole(text: str) -> int:
+    if not is_number(text.removeprefix("-")):  # below 0 after a clock was set back
+        raise ValueError(text)
+    return int(text)
+
+
+def _measured(text: str) -> float:
+    if not abs(value := float(text)) <= OFFSET_MAX:  # nor is it NaN
+        raise ValueError(text)
+    return value
 
 
 BOUND_PERCENT, BOUND_S = 80, 5.0
@@ -202,9 +214,9 @@ class BatchLine:
     def of(cls, fields: Mapping[str, str]) -> Self:
         """The batch of an entry's fields; raises `StateFormatError`."""
         try:
-            size = None if fields["bytes"] == "-" else int(fields["bytes"])
-            rows, seconds, lanes = int(fields["rows"]), float(fields["seconds"]), int(fields["lanes"])
-            reading = None if fields["reading"] == "-" else int(fields["reading"])
+            size = None if fields["bytes"] == "-" else _whole(fields["bytes"])
+            rows, seconds, lanes = _whole(fields["rows"]), _measured(fields["seconds"]), _whole(fields["lanes"])
+            reading = None if fields["reading"] == "-" else _whole(fields["reading"])
             return cls(fields["member"], rows, size, seconds, lanes, fields["slowest"], reading)
         except (KeyError, ValueError):
             raise StateFormatError(

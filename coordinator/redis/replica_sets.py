@@ -11,6 +11,7 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.policies import RedisPolicies
 from coordinator.redis.snapshot import read_group
+from coordinator.values.ranges import is_number
 
 
 class Members(NamedTuple):
@@ -36,7 +37,7 @@ def members_of(client: RedisClient, names: Iterable[str]) -> Members:
 
 
 def _capacity(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() else 1  # the assignment refuses it by name
+    return int(text) if is_number(text) else 1  # the assignment refuses it by name
 
 
 def chosen_set(client: RedisClient, names: Sequence[str], hold_ms: int) -> str:
@@ -69,10 +70,10 @@ def adopt_policies(client: RedisClient, names: Sequence[str], name: str) -> None
 def siblings(group: str, groups: Iterable[str]) -> tuple[str, ...]:
     """The other replica sets of a group among the names of all groups, in order of their numbers."""
     numbers = (name.removeprefix(group + SEPARATOR) for name in groups if name.startswith(group + SEPARATOR))
-    return tuple(f"{group}{SEPARATOR}{n}" for n in sorted(int(n) for n in numbers if n.isdecimal()))
+    return tuple(f"{group}{SEPARATOR}{n}" for n in sorted(int(n) for n in numbers if is_number(n)))
 
 
 def first_of(name: str, groups: Collection[str]) -> str | None:
     """The group of which this is another replica set, among the names of all groups; None if it is none."""
     group, separator, number = name.rpartition(SEPARATOR)
-    return group if separator and number.isdecimal() and group in groups else None
+    return group if separator and is_number(number) and group in groups else None

@@ -16,7 +16,7 @@ from functools import partial
 
 from coordinator.errors import StateFormatError
 from coordinator.errors.quoting import bounded, has_control_character, quoted
-from coordinator.values.ranges import OFFSET_MAX
+from coordinator.values.ranges import OFFSET_MAX, is_number
 
 GROUP_NAME_MAX = 255
 POSITION_MAX = OFFSET_MAX - 1  # no log ends at 2^63 - 1
@@ -58,7 +58,7 @@ def number(value: object, most: int, what: str) -> int:
 
 def partition(text: object) -> int:
     """The number of a partition, of its text."""
-    if not (isinstance(text, str) and text.isascii() and text.isdecimal() and str(int(text)) == text):
+    if not (isinstance(text, str) and is_number(text)):
         raise StateFormatError(f"{_shown(text)} is not a partition")
     return number(int(text), PARTITION_MAX, "partition")
 

@@ -46,7 +46,7 @@ class TaskQuestion:
             fields = json.loads(text)
             number, batch, task = int(fields["number"]), str(fields["batch"]), int(fields["task"])
             return cls(number, batch, task, _ends(fields), _failures(fields))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, CoopKafkaError):
+        except (ValueError, TypeError, KeyError, OverflowError, AttributeError, RecursionError, CoopKafkaError):
             return None
 
 
@@ -70,7 +70,7 @@ class TaskAnswer:
         try:
             fields = json.loads(text)
             return cls(int(fields["number"]), _ends(fields), str(fields.get("refused", "")))
-        except (ValueError, TypeError, KeyError, RecursionError, CoopKafkaError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError, CoopKafkaError):
             return None
 
 

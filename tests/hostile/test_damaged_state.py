@@ -131,6 +131,7 @@ FIELDS = [
     pytest.param("meta", "schema", "junk", id="a schema that is no number"),
     pytest.param("meta", "nonce", "not hex!", id="a nonce that we never write"),
     pytest.param("meta", "nonce", "", id="an empty nonce"),
+    pytest.param("meta", "founding", "AB", id="a founding in capitals, which no checkpoint can hold"),
     pytest.param("meta", "commit_seq", "many", id="a commit sequence that is no number"),
     pytest.param("meta", "commit_seq", HUGE, id="a commit sequence too large to count on"),
     pytest.param("meta", "commit_seq", "-1", id="a negative commit sequence"),

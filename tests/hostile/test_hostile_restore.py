@@ -112,6 +112,8 @@ COPIES = [
     case("no schema", without("meta", "schema"), "schema ''"),
     case("no nonce", without("meta", "nonce"), "'meta': nonce is ''"),
     case("a nonce that is not hex", with_field("meta", "nonce", "xyz"), "'meta': nonce is 'xyz'"),
+    case("a founding in capitals", with_field("meta", "founding", "AB"), "'meta': founding is 'AB'"),
+    case("a founding of 65 digits", with_field("meta", "founding", "a" * 65), "'meta': founding is 'aaa"),
     case("a nonce of two words", with_field("meta", "nonce", "aa bb"), "'meta': nonce is 'aa bb'"),
     case("no commit sequence", without("meta", "commit_seq"), "'meta': commit_seq is ''"),
     case("a negative commit sequence", with_field("meta", "commit_seq", "-1"), "'meta': commit_seq is '-1'"),
@@ -146,6 +148,7 @@ COPIES = [
     case("a log end beyond 2^63", with_field("end:orders", "0", TOO_LARGE), "'end:orders'", TOO_LARGE),
     case("a log end of a topic to come", with_field("end:later", "0", "far"), "'end:later'", "'far'"),
     case("a leader epoch that is none", with_field("epoch:orders", "0", "3@"), "'epoch:orders'", "orders-0", "'3@'"),
+    case("a leader epoch of 32 bits", with_field("epoch:orders", "0", f"{2**31}@9 reset=0 topic=i"), "'epoch:orders'"),
     case("a leader epoch of partition x", with_field("epoch:orders", "x", "3@9 reset=0 topic=i"), "'epoch:orders'"),
     # Positions and individual commits.
     case(

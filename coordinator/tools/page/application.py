@@ -30,6 +30,7 @@ from coordinator.tools.operations.plane import chosen, plane
 from coordinator.tools.operations.waiting_views import EventView
 from coordinator.tools.page import facts
 from coordinator.tools.page.looks import Looks
+from coordinator.values.ranges import is_number
 
 STATIC = {"page.js": "text/javascript", "page.css": "text/css"}
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:"
@@ -106,7 +107,7 @@ def _owner(looks: Looks, request: Request) -> Response:
 
 def _picture(looks: Looks, request: Request) -> Response:
     group, topic, number = (_asked(request, name) for name in ("group", "topic", "partition"))
-    if not (number.isascii() and number.isdecimal()):
+    if not is_number(number):
         raise InvalidOptionError(f"partition={number!r:.40} is no number", "give the number of a partition")
     look = looks.of(group)
     seen = plane(look.state, chosen(look.state, topic, int(number)), look.failing)

@@ -94,7 +94,7 @@ def test_subscriber(fields: dict[str, str], expected: tuple[int, frozenset[str]]
     assert subscriber("m-1", fields) == Subscriber("m-1", capacity, subscribed, metadata=fields)
 
 
-@pytest.mark.parametrize("capacity", ["0", "-1", "", "four", "1.5", "٣", " 2"])
+@pytest.mark.parametrize("capacity", ["0", "-1", "", "four", "1.5", "٣", " 2", "9" * 20])
 def test_a_capacity_that_is_no_number_above_0_is_refused_and_the_member_named(capacity: str) -> None:
     with pytest.raises(StateFormatError, match="member m-1"):
         subscriber("m-1", {"capacity": capacity})

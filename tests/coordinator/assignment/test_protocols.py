@@ -44,15 +44,18 @@ def test_preferences_are_read_as_they_were_written() -> None:
     assert preferences_of(preferences_text([V1, V0, RANGE])) == (V1, V0, RANGE)
 
 
-@pytest.mark.parametrize("text", ["", "mine", "mine x", " 1", "mine 1,,range 1", "mine -1", "mine ٣"])
+@pytest.mark.parametrize(
+    "text", ["", "mine", "mine x", " 1", "mine 1,,range 1", "mine -1", "mine ٣", "mine " + "9" * 20]
+)
 def test_damaged_preferences_are_a_named_error(text: str) -> None:
     with pytest.raises(StateFormatError, match="name and version"):
         preferences_of(text)
 
 
-def test_a_damaged_time_of_joining_names_the_member() -> None:
+@pytest.mark.parametrize("at", ["soon", "9" * 20])
+def test_a_damaged_time_of_joining_names_the_member(at: str) -> None:
     with pytest.raises(StateFormatError, match="member m-1 joined at"):
-        seniority([subscriber("m-1", fields_of(frozenset(), 1, [V0], sharing=True) | {"joined_at": "soon"})])
+        seniority([subscriber("m-1", fields_of(frozenset(), 1, [V0], sharing=True) | {"joined_at": at})])
 
 
 @pytest.mark.parametrize("name", ["capacity", "joined_at", "protocols"])

@@ -20,6 +20,7 @@ def test_a_member_that_holds_a_slow_key_counts_for_less(slow: tuple[str, str], c
     assert [m.capacity for m in spared(members)] == capacities
 
 
-def test_a_damaged_part_is_a_named_error() -> None:
+@pytest.mark.parametrize("percent", ["x", "9" * 20])
+def test_a_damaged_part_is_a_named_error(percent: str) -> None:
     with pytest.raises(StateFormatError, match="m-1 reports"):
-        spared([Subscriber("m-1", 4, frozenset({"t"}), metadata={"slow_percent": "x"})])
+        spared([Subscriber("m-1", 4, frozenset({"t"}), metadata={"slow_percent": percent})])

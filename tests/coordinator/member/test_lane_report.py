@@ -1,5 +1,6 @@
 """A member's report on its lanes: rate, cost, lag, quota and its reason, and the stuck part of its slots."""
 
+import re
 from dataclasses import replace
 from math import ceil
 
@@ -137,7 +138,17 @@ def test_lanes_come_back_from_their_text(line: LaneLine) -> None:
     assert lines_of(lines_text([line, LINE])) == (line, LINE)
 
 
-@pytest.mark.parametrize("text", ["x", f"{LINE}".replace("lag=", "leg="), f"{LINE}".replace("=sure", "=maybe")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        f"{LINE}".replace("lag=", "leg="),
+        f"{LINE}".replace("=sure", "=maybe"),
+        f"{LINE}".replace("lag=", "lag=1" + "0" * 400),
+        re.sub("rate=[0-9.]+", "rate=nan", f"{LINE}"),
+        re.sub("rate=[0-9.]+", "rate=inf", f"{LINE}"),
+    ],
+)
 def test_a_damaged_line_is_a_named_error(text: str) -> None:
     with pytest.raises(StateFormatError, match="lane"):
         lines_of(text)

@@ -116,7 +116,7 @@ SOUND = ("1", "g", "m-1", "0", "orders", "id-1", "3", str(WHOLE), "aa.1")
         (3, "x", "not a reset epoch"),
         (3, "9" * 16, "reset epoch"),
         (3, "9" * 5_000, "cannot be read"),
-        (6, "9" * 5_000, "cannot be read"),
+        (6, "9" * 5_000, "not a partition"),
         (4, "or,ders", "not the name of a topic"),
         (5, "i,d", "not a topic id"),
         (6, "03", "not a partition"),

@@ -128,6 +128,7 @@ def test_equal_ends_of_neighbours__one_range_in_the_seal() -> None:
         pytest.param("orders 3", id="cut off"),
         pytest.param(f"orders 3 {hashes(0, 7)} 7;junk", id="more text"),
         pytest.param(f"orders 3 {hashes(0, 7)} {2**63 - 1};", id="an offset that no log has"),
+        pytest.param(f"orders 3 {hashes(0, 7)} {'9' * 5000};", id="an offset of thousands of digits"),
         pytest.param("orders 3 0000000000000009-0000000000000001 7;", id="a range that is inverted"),
     ],
 )

@@ -28,7 +28,10 @@ def test_half_surrogates_are_replaced() -> None:
     assert FailingRecord.parse(odd.field, odd.text).text == odd.text
 
 
-@pytest.mark.parametrize("value", ["", "deferred", "gone 1 1 1 E m", "deferred -1 1 1 E m", "deferred 1 x 1 E m"])
+@pytest.mark.parametrize(
+    "value",
+    ["", "deferred", "gone 1 1 1 E m", "deferred -1 1 1 E m", "deferred 1 x 1 E m", f"deferred {2**63} 1 1 E m"],
+)
 def test_a_damaged_record_is_refused(value: str) -> None:
     with pytest.raises(StateFormatError):
         FailingRecord.parse(RECORD.field, value)

@@ -96,13 +96,15 @@ def test_a_member_whose_lease_has_ended_does_not_count(sets: list[Group], kafka:
     ("groups", "found"),
     [
         pytest.param(["g", "g@10", "g@2", "h@2"], ("g@2", "g@10"), id="in order of numbers"),
-        pytest.param(["g", "g@", "g@x", "g@2@3", "g2"], (), id="other names"),
+        pytest.param(["g", "g@", "g@x", "g@2@3", "g2", "g@02", "g@２"], (), id="other names"),
     ],
 )
 def test_replica_sets_of_a_group_are_found_by_name(groups: list[str], found: tuple[str, ...]) -> None:
     assert siblings("g", groups) == found
 
 
-@pytest.mark.parametrize(("name", "first"), [("g@2", "g"), ("h@2", None), ("g", None), ("g@x", None), ("@2", None)])
+@pytest.mark.parametrize(
+    ("name", "first"), [("g@2", "g"), ("h@2", None), ("g", None), ("g@x", None), ("@2", None), ("g@２", None)]
+)
 def test_a_replica_set_belongs_to_the_group_of_its_name(name: str, first: str | None) -> None:
     assert first_of(name, ["g", "g@2"]) == first

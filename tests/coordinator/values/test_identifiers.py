@@ -44,6 +44,7 @@ def test_an_id_is_returned_as_it_is(read: Callable[[object], str], value: str) -
         pytest.param(identifiers.group, "g" * 256, id="a group of 256 letters"),
         pytest.param(identifiers.partition, "07", id="a partition with a zero in front"),
         pytest.param(identifiers.partition, "-1", id="a negative partition"),
+        pytest.param(identifiers.partition, "9" * 5000, id="a partition of thousands of digits"),
         pytest.param(identifiers.partition, str(2**31), id="a partition beyond 31 bits"),
         pytest.param(identifiers.partition, "\u0667", id="a partition in another script's digits"),
     ],

@@ -76,7 +76,8 @@ def test_a_message_with_another_key_ends_its_connection(receiver: TaskServer) ->
     with TaskLink(replace(to, key=KEY)) as forger, TaskLink(replace(to, plan=9)) as lost, TaskLink(to) as ours:
         forger.send(COST)
         lost.send(COST)
-        for junk in (b"", b"junk", b"\xff" * 40, framed(b"[" * 4_000, to.key), framed(b"{", to.key)):
+        texts = b"[" * 4_000, b"{", b'{"number":1e999,"batch":"digest","task":0}'
+        for junk in (b"", b"junk", b"\xff" * 40, *(framed(text, to.key) for text in texts)):
             with closing(socket.create_connection((to.host, to.port))) as connection:
                 connection.sendall(junk)
         ours.send(SliceCost.nothing(OTHER))

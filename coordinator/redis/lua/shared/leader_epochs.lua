@@ -1,10 +1,12 @@
 -- Leader epochs of logs, as `coordinator/progress/leader_epochs.py` defines them (rule: leader-epoch-facts).
 -- Uses damage, prelude
+local LEADER_EPOCH_MAX = '2147483647'  -- as Kafka's protocol holds it; values/identifiers.py has it too
 
 -- "<leader epoch>@<log end> reset=<reset epoch> topic=<topic id>" -> leader epoch, reset epoch, topic id, log end; nil for another text
 local function leader_epoch_of(text)
   local epoch, log_end, reset, id = string.match(text or '', '^(%d+)@(%d+) reset=(%d+) topic=(%S+)$')
-  if epoch and number(epoch) then return epoch, reset, id, log_end end
+  local sound = epoch and number(epoch) and not less(LEADER_EPOCH_MAX, epoch)
+  if sound then return epoch, reset, id, log_end end
   return nil
 end
 
