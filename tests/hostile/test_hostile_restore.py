@@ -115,6 +115,7 @@ COPIES = [
     case("a founding in capitals", with_field("meta", "founding", "AB"), "'meta': founding is 'AB'"),
     case("a founding of 65 digits", with_field("meta", "founding", "a" * 65), "'meta': founding is 'aaa"),
     case("a nonce of two words", with_field("meta", "nonce", "aa bb"), "'meta': nonce is 'aa bb'"),
+    case("a number of partitions that is none", with_field("meta", "partitions orders", "id-1 0"), "topic 'orders'"),
     case("no commit sequence", without("meta", "commit_seq"), "'meta': commit_seq is ''"),
     case("a negative commit sequence", with_field("meta", "commit_seq", "-1"), "'meta': commit_seq is '-1'"),
     case("a commit sequence with zeros in front", with_field("meta", "commit_seq", "007"), "commit_seq is '007'"),

@@ -13,7 +13,7 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.leader_epochs import parsed as extents_of
 from coordinator.progress.segments import commits_of
-from coordinator.redis.group_state import GroupState
+from coordinator.redis.group_state import GroupState, KnownTopic
 from coordinator.redis.group_texts import NUMBERS, RedisHashes, ends_at, key, partitions_of, read, state_of
 from coordinator.values.identifiers import RESET_MAX
 from coordinator.values.ranges import NUMBER
@@ -24,6 +24,9 @@ LAST_MS = 253_402_300_799_999
 
 _COUNT_MAX = 10**17
 """The limit of a counter: members count on from it, and it has 18 digits at most."""
+
+_SEEN = "partitions "
+"""In `meta`, begins the field with the most partitions of a topic that a member has seen; `prelude.lua` has it too."""
 
 _TOPIC = "[A-Za-z0-9._-]{1,249}"
 _COPIED = re.compile(
@@ -45,6 +48,7 @@ def check(hashes: Mapping[str, Mapping[str, object]]) -> None:
     state = state_of(sound)
     _check_complete(state, sound)
     read(sound, "meta", _check_counters)
+    read(sound, "meta", _check_counts)
     read(sound, "strikes", _check_strikes)
     read(sound, "failing", _check_failing)
     for name in sound:  # also of topics that the group does not read yet
@@ -100,6 +104,12 @@ def _check_counters(meta: Mapping[str, str]) -> None:
         most = RESET_MAX if name == "reset_epoch" else _COUNT_MAX
         if int(meta.get(name, "0")) >= most:
             raise StateFormatError(f"{name} is {meta[name]}: it must be below {most}")
+
+
+def _check_counts(meta: Mapping[str, str]) -> None:
+    for name, text in meta.items():
+        if name.startswith(_SEEN):
+            KnownTopic.parse(name.removeprefix(_SEEN), text)
 
 
 def _check_strikes(texts: Mapping[str, str]) -> None:
