@@ -6,7 +6,6 @@ target, and the input stays in `.cache/fuzz`. Atheris itself grows by some GB in
 """
 
 import argparse
-import contextlib
 import importlib
 import logging
 import os
@@ -49,11 +48,12 @@ class Outcome:
     wrong: str  # empty if every input was taken or refused by name
 
     @classmethod
-    def of(cls, name: str, output: str, taken: int, seconds: float) -> "Outcome":
-        """The outcome that an output of atheris states."""
+    def of(cls, name: str, output: str, taken: int, seconds: float, code: int = 0) -> "Outcome":
+        """The outcome that an output of atheris and its exit code state."""
         counts, wrong, kept = _RUNS.findall(output), _WRONG.search(output), _KEPT.findall(output)
         runs, covered = map(int, counts[-1]) if counts else (0, 0)
         what = (wrong[1] or wrong[2] or "").strip() if wrong else "" if counts else output.strip()[-300:] or "no output"
+        what = what or (f"it ended with code {code}" if code else "")  # a kill by the kernel leaves no word
         return cls(name, runs, taken, covered, seconds, f"{what} {' '.join(kept)}".strip())
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ def fuzz(name: str, seconds: int, seed: int) -> None:
     for number, data in enumerate(target.seeds()):
         (corpus / f"seed-{number}").write_bytes(data)
     with target.opened() as check:
-        taken, shown, wrong = 0, 0.0, _FOLDER / f"{name}.wrong"
+        taken, shown, wrong = 0, 0.0, _FOLDER / f"{name}-crash-last"
 
         def one(data: bytes) -> None:
             nonlocal taken, shown
@@ -92,6 +92,7 @@ def fuzz(name: str, seconds: int, seed: int) -> None:
                 taken += check(data)
             except Exception:
                 wrong.write_bytes(data)  # atheris does not always
+                print(f"Test unit written to {wrong}", flush=True)
                 raise
             if (now := time.monotonic()) > shown + 1:  # atheris ends the process without a last word
                 (_FOLDER / f"{name}.taken").write_text(str(taken))
@@ -107,28 +108,22 @@ def run(names: Sequence[str], seconds: int, seed: int) -> Iterator[Outcome]:
     path = os.pathsep.join(map(str, (ROOT, ROOT / "scripts" / "lib", _SUPPORT, library())))
     with ExitStack() as running:
         scratch = running.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-fuzz-"))
-        environment = os.environ | {"PYTHONPATH": path, "TMPDIR": scratch}
+        environment = {"PYTHONPATH": path, "TMPDIR": scratch}
         started = []
         for name in names:
             (_FOLDER / f"{name}.taken").write_text("0")
             command = [sys.executable, "-B", __file__, name, "--seconds", str(seconds), "--seed", str(seed), "--here"]
-            log = running.enter_context((_FOLDER / f"{name}.log").open("w+"))
-            process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-            running.callback(_stop, process)
+            log = _FOLDER / f"{name}.log"
+            log.unlink(missing_ok=True)
+            process = processes.start(command, log, environment=environment)
+            running.callback(processes.stop, process)  # and its Valkey: atheris ends without any `finally`
             started.append((name, process, log))
         for name, process, log in started:
-            _, _, used = os.wait4(process.pid, 0)
-            process.returncode = 0
-            log.seek(0)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
             taken = int((_FOLDER / f"{name}.taken").read_text())
-            yield Outcome.of(name, log.read(), taken, used.ru_utime + used.ru_stime)
-
-
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    with contextlib.suppress(ProcessLookupError):
-        if process.returncode is None:
-            process.terminate()
-            process.wait()
+            output, cpu_s = log.read_text(errors="replace"), used.ru_utime + used.ru_stime
+            yield Outcome.of(name, output, taken, cpu_s, process.returncode)
 
 
 def main() -> int:

@@ -3,16 +3,17 @@
 from coordinator.errors import CoopKafkaError
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.ownership import completed
-from coordinator.progress.stream_offset import Lane
+from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs
-from coordinator.redis.replies import Caller
+from coordinator.redis.replies import Acquired, Caller
 from coordinator.redis.snapshot import read_group
 from coordinator.redis.store import store_of
 from coordinator.tools.operations import copies
 from coordinator.tools.operations.copies import GroupCopy
 from coordinator.tools.operations.gaps import gaps
 from coordinator.tools.operations.views import view
+from coordinator.values.identifiers import POSITION_MAX
 from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
 from store_world import LONGEST, LOWER, NO_MEMBER, OTHER, SESSION, TP, UPPER, World, offset
@@ -95,11 +96,13 @@ def live_on(world: World) -> None:
     store.positions.recover(
         NO_MEMBER, "bb", "a copy was loaded", store.positions.reset_epoch(), topics, dict.fromkeys(now.stable)
     )
-    world.lapse(SESSION + 1)
+    world.lapse(SESSION + 2 * int(now.meta.get("session_ms", "0")))  # that of a copy may be any
     me = world.join(incarnation=f"i-{world.now}")
     store.positions.create("", topics, dict.fromkeys(now.stable, 0))
     store.members.look(me)
-    for tp, owned in store.positions.acquire(me, dict.fromkeys(now.stable, (WHOLE,))).value.ownership.items():
+    got = store.positions.acquire(me, dict.fromkeys(now.stable, (WHOLE,))).value
+    _commit_one_more(world, me, got)
+    for tp, owned in got.ownership.items():
         commits = CommitVerbs(
             ScriptCalls(
                 world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1, now=lambda: world.now
@@ -108,6 +111,23 @@ def live_on(world: World) -> None:
         commits.commit_ranges(commits.standing(me), tp, owned, (OffsetRange(90, 91),), 9)
     store.poison.strike(me.member)
     store.members.leave(me, dict.fromkeys(now.stable, ()))
+
+
+def _commit_one_more(world: World, me: Caller, got: Acquired) -> None:
+    """Commit the next offset of each hash."""
+    lanes = {
+        tp: tuple(
+            Lane(s.hashes, o.epoch, s.position, (OffsetRange(s.position, s.position + 1),))
+            for o in owned
+            for s in got.progress[tp].within(o.hashes).segments
+            if s.position < POSITION_MAX
+        )
+        for tp, owned in got.ownership.items()
+    }
+    end = StreamOffset(world.group, me.member, got.reset, got.topic_ids, lanes)
+    assert not world.store.positions.commit(me, end, completed(end)).value.refused
+    stable = read_group(world.client, world.group).stable
+    assert all(stable[tp] > min(lane.position for lane in of_tp) for tp, of_tp in lanes.items() if of_tp)
 
 
 def live_on_with(world: World, copy: GroupCopy) -> None:
