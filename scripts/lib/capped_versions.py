@@ -76,12 +76,23 @@ async def _serve(port: int, broker: int, started: threading.Event, stop: asyncio
 
 @contextmanager
 def proxy(port: int, broker: int) -> Iterator[None]:
-    """The proxy at `port` of this host to a broker at another one, in a thread of its own."""
-    loop, stop, started = asyncio.new_event_loop(), asyncio.Event(), threading.Event()
-    thread = threading.Thread(target=loop.run_until_complete, args=(_serve(port, broker, started, stop),))
+    """A proxy at `port` of this host to a broker at another one, in a thread of its own; else `RuntimeError`."""
+    loop, stop, started, failed = asyncio.new_event_loop(), asyncio.Event(), threading.Event(), list[OSError]()
+
+    def serve() -> None:
+        try:
+            loop.run_until_complete(_serve(port, broker, started, stop))
+        except OSError as error:
+            failed.append(error)
+        finally:
+            started.set()
+
+    thread = threading.Thread(target=serve)
     thread.start()
     started.wait()
     try:
+        if failed:
+            raise RuntimeError(f"the proxy cannot listen: {failed[0]}")
         yield
     finally:
         loop.call_soon_threadsafe(stop.set)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -33,15 +33,6 @@ TESTS = (
     *("tests/rules", "tests/coordinator/kafka/test_log.py", "tests/spark_coop_source/task/test_read_paths.py"),
     "tests/end_to_end/test_streaming_queries.py",
 )
-_OF_IDS = tuple(
-    f"--deselect=tests/coordinator/kafka/test_log.py::{name}"
-    for name in (
-        "test_topics_by_name_have_their_id_and_partitions",
-        "test_a_recreated_topic_has_another_id_at_once_and_its_own_bounds",
-    )
-)
-"""What a broker without topic ids cannot do."""
-
 KAFKAS = ("3.7.2", "3.9.1", "4.0.1", "4.1.1", "4.2.0")
 PYTHONS = ("3.11", "3.12", "3.13")
 SPARKS = ("4.2.0", "4.3.0")
@@ -51,8 +42,9 @@ NEXT_CLIENT = "kafka-python>=3.1"
 ROW = "| {:26} | {:>6} | {:>6} | {:>7} | {:>7} | {}"
 _BEFORE_4_1 = ("group.coordinator.rebalance.protocols=classic",)  # the one that all versions know
 _EXTRAS = "spark,cli,exporter,metrics,ui,testing,demo,test"
-_NOT_INHERITED = ("SPARK_HOME", "SPARK_SUBMIT_OPTS", "PYTHONPATH", "VIRTUAL_ENV", "COOP_KAFKA", "COOP_REDIS")
-_SUMMARY = re.compile(r"(\d+) (passed|failed|error|skipped)")
+_NOT_INHERITED = ("SPARK_SUBMIT_OPTS", "PYTHONPATH", "VIRTUAL_ENV", "COOP_KAFKA", "COOP_REDIS")
+_SUMMARY = re.compile(r"^=* ?((?:\d+ \w+, )*\d+ \w+) in [\d.]+s", re.MULTILINE)
+_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
@@ -71,16 +63,21 @@ class Outcome:
     words: str = ""  # the last ones of a run without a result
 
     @classmethod
-    def of(cls, output: str) -> "Outcome":
-        """The outcome that an output of pytest states."""
-        counts = {word: int(number) for number, word in _SUMMARY.findall(output.strip().rpartition("\n")[2])}
-        words = "" if counts else output.strip()[-600:] or "no output"
-        return cls(counts.get("passed", 0), tuple(_FAILED.findall(output)), counts.get("skipped", 0), words=words)
+    def of(cls, output: str, code: int) -> "Outcome":
+        """The outcome that an output of pytest and its exit code state."""
+        counts = {word: int(number) for number, word in _COUNT.findall("".join(_SUMMARY.findall(output)[-1:]))}
+        failed = tuple(_FAILED.findall(output))
+        words = f"pytest ended with code {code}: {_end(output)}" if not counts or (code and not failed) else ""
+        return cls(counts.get("passed", 0), failed, counts.get("skipped", 0), words=words)
 
     @property
     def right(self) -> bool:
         """Whether the cell holds, or cannot be tried here."""
-        return bool(self.missing) or (self.passed > 0 and not self.failed)
+        return bool(self.missing) or (self.passed > 0 and not self.failed and not self.words)
+
+
+def _end(text: str) -> str:
+    return " ".join(text.split())[-400:]
 
 
 Cell = Callable[[Path, ExitStack], Outcome]
@@ -94,28 +91,22 @@ def cells() -> dict[str, Cell]:
         "kafka-without-topic-ids": _without_topic_ids,
         "redis-6.2": partial(_on_redis, _redis_6),
         "redis-7": partial(_on_redis, _redis_7),
-        "valkey-9": lambda folder, stack: _tests(sys.executable, {"COOP_REDIS": _valkey(folder, stack)}),
+        "valkey-9": _on_valkey,
         **{f"python-{version}": partial(_on_python, version, "") for version in PYTHONS},
         **{f"spark-{version}": partial(_on_python, "3.11", f"pyspark[pipelines,sql]=={version}") for version in SPARKS},
         "kafka-python-next": _on_next_client,
     }
 
 
-def _tests(
-    python: str | Path, more: Mapping[str, str], without: Iterable[str] = (), tests: Sequence[str] = TESTS
-) -> Outcome:
-    environment = {name: value for name, value in os.environ.items() if name not in without} | dict(more)
-    command = [python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not long", *tests]
-    ended = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return Outcome.of(ended.stdout + ended.stderr)
+def _tests(folder: Path, python: str | Path, environment: Mapping[str, str]) -> Outcome:
+    command = [python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not long", *TESTS]
+    log = folder / "pytest.log"
+    process = processes.start(command, log, folder=ROOT, environment=environment)
+    try:
+        code = process.wait()
+    finally:
+        processes.stop(process)  # after Ctrl-C it stops its servers, and removes its folders
+    return Outcome.of(log.read_text(errors="replace"), code)
 
 
 # -- Kafka -------------------------------------------------------------------------------------
@@ -138,12 +129,12 @@ def _on_kafka(version: str, folder: Path, stack: ExitStack) -> Outcome:
     more = _BEFORE_4_1 if version < "4.1" else ()
     broker = servers.tried(lambda: servers.start_broker(folder, more=more, jars=_jars(version)))
     stack.callback(broker.stop)
-    return _tests(sys.executable, {"COOP_KAFKA": broker.address})
+    return _tests(folder, sys.executable, {"COOP_KAFKA": broker.address})
 
 
 def _without_topic_ids(folder: Path, stack: ExitStack) -> Outcome:
     broker = stack.enter_context(capped_versions.broker(folder))
-    return _tests(sys.executable, {"COOP_KAFKA": broker}, tests=(*TESTS, *_OF_IDS))
+    return _tests(folder, sys.executable, {"COOP_KAFKA": broker})
 
 
 # -- Redis -------------------------------------------------------------------------------------
@@ -171,38 +162,26 @@ def _on_redis(binary: Callable[[], Path], folder: Path, stack: ExitStack) -> Out
     process = processes.start([program, *settings], log)
     stack.callback(processes.stop, process)
     processes.wait_until(lambda: programs.redis_answers(url), 30, process, log)
-    return _tests(sys.executable, {"COOP_REDIS": url})
+    return _tests(folder, sys.executable, {"COOP_REDIS": url})
 
 
-def _valkey(folder: Path, stack: ExitStack) -> str:
-    server = servers.valkey(folder)
+def _on_valkey(folder: Path, stack: ExitStack) -> Outcome:
+    server = servers.tried(lambda: servers.start_valkey(folder, servers.free_ports(1)[0]))
     stack.callback(server.stop)
-    return server.address
+    return _tests(folder, sys.executable, {"COOP_REDIS": server.address})
 
 
 # -- Python and its packages -------------------------------------------------------------------
 
 
 def _on_python(version: str, more: str, folder: Path, stack: ExitStack) -> Outcome:
-    return _in(_environment(version, (more,) if more else (), folder))
+    return _in(folder, _environment(version, (more,) if more else (), folder))
 
 
 def _on_next_client(folder: Path, stack: ExitStack) -> Outcome:
     python = _environment("3.11", (), folder)
-    beyond: list[str | Path] = [
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--pre",
-        "--no-deps",
-        NEXT_CLIENT,
-    ]
-    if subprocess.run(beyond, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode:
-        raise MissingPartError(f"no {NEXT_CLIENT} is released")
-    return _in(python)
+    _install(folder, python, "--pre", "--no-deps", NEXT_CLIENT)
+    return _in(folder, python)
 
 
 def _environment(version: str, more: Iterable[str], folder: Path) -> Path:
@@ -220,26 +199,32 @@ def _environment(version: str, more: Iterable[str], folder: Path) -> Path:
         shutil.copy(ROOT / file, copy)
     for package in ("coordinator", "spark_coop_source"):
         shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
-    command: list[str | Path] = [
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        f"{copy}[{_EXTRAS}]",
-        *more,
-    ]
-    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise MissingPartError(f"pip could not install it: {ended.stderr[-300:]}")
+    _install(folder, python, f"{copy}[{_EXTRAS}]", *more)
     return python
 
 
-def _in(python: Path) -> Outcome:
+def _install(folder: Path, python: Path, *wanted: str) -> None:
+    """Install with pip; `MissingPartError` if no registry has it."""
+    command: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+    environment = os.environ | {"TMPDIR": str(folder)}
+    ended = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if ended.returncode:
+        missing = "No matching distribution" in ended.stderr
+        raise (MissingPartError if missing else RuntimeError)(f"pip could not install it: {_end(ended.stderr)}")
+
+
+def variables(python: Path) -> dict[str, str]:
+    """The environment variables of the tests in a virtual environment: its Python and its Spark."""
+    home = next(python.parent.parent.glob("lib/python3*/site-packages/pyspark"), Path("pyspark-is-missing"))
     path = f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-    return _tests(python, {"PATH": path, **dict.fromkeys(names, str(python))}, without=_NOT_INHERITED)
+    ours = dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), str(python))
+    return dict.fromkeys(_NOT_INHERITED, "") | ours | {"PATH": path, "SPARK_HOME": str(home)}
+
+
+def _in(folder: Path, python: Path) -> Outcome:
+    return _tests(folder, python, variables(python))
 
 
 # -- the command -------------------------------------------------------------------------------
@@ -255,8 +240,8 @@ def run(names: Iterable[str]) -> Iterator[tuple[str, Outcome, float]]:
                 outcome = known[name](Path(folder), stack)
             except MissingPartError as missing:
                 outcome = Outcome(0, (), 0, str(missing))
-            except (RuntimeError, EnvironmentMismatchError) as error:  # a server did not start
-                outcome = Outcome(0, (), 0, words=" ".join(str(error).split())[-400:])
+            except (RuntimeError, EnvironmentMismatchError, subprocess.SubprocessError) as error:  # it did not start
+                outcome = Outcome(0, (), 0, words=_end(str(error)))
         yield name, outcome, (time.monotonic() - began) / 60
 
 

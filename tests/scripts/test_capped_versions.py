@@ -1,5 +1,6 @@
 """The proxy before a broker: clients find one without topic ids, and all else works."""
 
+import socket
 import struct
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import capped_versions
+import servers
 from capped_versions import MOST, capped
 from coordinator.values.subscription import NO_ID, Topic, TopicPartition
 from group_services import subscribed
@@ -33,6 +35,11 @@ def _answer(version: int, entries: list[tuple[int, int, int]]) -> bytes:
     compact = bytes([size]) if size < 0x80 else bytes([size & 0x7F | 0x80, size >> 7])
     count = compact if version >= 3 else struct.pack(">i", len(entries))
     return struct.pack(">ih", 77, 0) + count + b"".join(packed) + b"\0\0\0\7and more"
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    with closing(socket.create_server((servers.HOST, 0))) as taken, pytest.raises(RuntimeError, match="in use"):
+        capped_versions.proxy(taken.getsockname()[1], 1).__enter__()
 
 
 @pytest.fixture

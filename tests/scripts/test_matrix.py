@@ -1,11 +1,17 @@
 """The cells of the support matrix, by what pytest says of them. `test_capped_versions` has its oldest broker."""
 
 import configparser
+import os
 import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 import matrix
+import processes
 from broker_jars import BROKER, ROOT
 from matrix import Outcome
 
@@ -13,26 +19,53 @@ PAGE = (ROOT / "docs" / "getting-started.md").read_text()
 
 
 def test_a_cell_holds_if_all_its_tests_pass() -> None:
-    assert Outcome.of("....\n7 passed, 2 skipped, 9 deselected in 61.20s") == Outcome(7, (), 2)
+    output = "....\n7 passed, 2 skipped, 9 deselected in 61.20s (0:01:01)\na late word of Spark\n"
+    assert Outcome.of(output, 0) == Outcome(7, (), 2)
     assert Outcome(7, (), 2).right
 
 
 @pytest.mark.parametrize(
-    "output",
+    ("output", "code"),
     [
-        "FAILED tests/a.py::test_b - KeyError\n1 failed, 7 passed in 3.1s",
-        "ERROR tests/a.py::test_b - KeyError\n7 passed, 1 error in 3.1s",
-        "2 skipped in 1.0s",
-        "ModuleNotFoundError: No module named 'kafka'",
-        "",
+        ("FAILED tests/a.py::test_b - KeyError\n1 failed, 7 passed in 3.1s", 1),
+        ("ERROR tests/a.py::test_b - KeyError\n7 passed, 1 error in 3.1s", 1),
+        ("2 skipped in 1.0s", 0),
+        ("!!! KeyboardInterrupt !!!\n7 passed in 3.1s", 2),
+        ("ModuleNotFoundError: No module named 'kafka'", 1),
+        ("", -9),
     ],
 )
-def test_a_cell_does_not_hold_otherwise(output: str) -> None:
-    assert not Outcome.of(output).right
+def test_a_cell_does_not_hold_otherwise(output: str, code: int) -> None:
+    assert not Outcome.of(output, code).right
 
 
 def test_a_part_that_is_missing_here_is_no_failure() -> None:
     assert Outcome(0, (), 0, "no python3.13 on this host's PATH").right
+
+
+def test_a_cell_with_another_spark_starts_that_one(tmp_path: Path) -> None:
+    home = tmp_path / "lib" / "python3.12" / "site-packages" / "pyspark"
+    home.mkdir(parents=True)
+    python = tmp_path / "bin" / "python"
+    found = matrix.variables(python)
+    assert (found["SPARK_HOME"], found["PYSPARK_PYTHON"]) == (str(home), str(python))
+
+
+def test_ctrl_c_lets_the_tests_of_a_cell_end_by_themselves(tmp_path: Path) -> None:
+    python, started, ended = (tmp_path / name for name in ("python", "started", "ended"))
+    python.write_text(f"#!/bin/sh\ntrap 'touch {ended}; exit' TERM\ntouch {started}\nsleep 600 & wait\n")
+    python.chmod(0o755)
+    code = f"import matrix, pathlib; matrix._tests(pathlib.Path({str(tmp_path)!r}), {str(python)!r}, {{}})"
+    path = os.pathsep.join((str(ROOT), str(ROOT / "scripts" / "lib")))
+    command = [sys.executable, "-B", "-c", code]
+    with (
+        (tmp_path / "log").open("w") as log,
+        subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, stderr=log) as runner,
+    ):
+        processes.wait_until(started.exists, 60, runner, tmp_path / "log")
+        runner.send_signal(signal.SIGINT)
+        runner.wait(30)
+    assert ended.exists()
 
 
 def test_an_unknown_cell_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
