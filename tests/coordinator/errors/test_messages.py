@@ -30,11 +30,15 @@ def worded(node: ast.expr) -> str:
         case ast.JoinedStr(values=parts):
             return "".join(map(worded, parts))
         case ast.FormattedValue(value=value):
-            return f"{{{ast.unparse(value)}}}"
+            return f"{{{_source(value)}}}"
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return worded(left) + worded(right)
         case _:
-            return f"{{{ast.unparse(node)}}}"
+            return f"{{{_source(node)}}}"
+
+
+def _source(node: ast.expr) -> str:
+    return ast.unparse(node).replace('"', "'")  # each Python chooses others for nested texts
 
 
 def messages() -> Iterator[str]:
