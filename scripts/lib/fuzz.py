@@ -30,7 +30,7 @@ NAMES = (
 )
 _SUPPORT = ROOT / "tests" / "support"
 _FOLDER = CACHE / "fuzz"
-_LIMITS = ("-timeout=20", "-rss_limit_mb=6144", "-max_len=4096", "-print_final_stats=1")
+_LIMITS = ("-timeout=20", "-rss_limit_mb=6144", "-max_len=8192", "-print_final_stats=1")
 _RUNS = re.compile(r"^#(\d+)\s.*cov: (\d+)", re.MULTILINE)
 _WRONG = re.compile(r"^ *=== Uncaught Python exception: ===\n(.*)|^==\d+== ERROR: (.*)", re.MULTILINE)
 _KEPT = re.compile(r"Test unit written to (\S+-(?:crash|timeout|oom)-\S+)")

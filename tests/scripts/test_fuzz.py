@@ -21,12 +21,16 @@ SLOW = f"{DONE}\nTest unit written to mirror-slow-unit-1f2e\n"
 HUNG = f"{DONE}\n==77== ERROR: libFuzzer: timeout after 26 seconds\nTest unit written to mirror-timeout-1f\n"
 
 
+PIECES = (b"", b"\0", b"9" * 20, b"9" * 5000, b"[" * 5000, b"1e999", "²".encode(), "٣".encode(), b"\xff", b"\t-@")
+"""What breaks parsers: Python reads no longer numbers, no deeper lists, and digits of other scripts as its own."""
+
+
 def changed(data: bytes, chance: random.Random) -> bytes:
     """Up to three of its bytes replaced, left out or repeated."""
     made = bytearray(data)
     for _ in range(chance.randint(1, 3)):
         at = chance.randrange(len(made) + 1)
-        made[at : at + chance.randint(0, 4)] = chance.choice((b"", b"\0", b"9" * 20, b"\xff", made[:at][-8:], b"\t-@"))
+        made[at : at + chance.randint(0, 4)] = chance.choice((*PIECES, made[:at][-8:]))
     return bytes(made)
 
 

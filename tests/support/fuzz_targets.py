@@ -32,7 +32,7 @@ from coordinator.tools.moving import parallel_consumer, share_group, spark_check
 from coordinator.tools.moving.progress import DoneOffsets
 from coordinator.tools.operations.copies import GroupCopy
 from coordinator.tools.operations.redrive_plan import RedriveProgress
-from coordinator.values.ranges import OFFSET_MAX, OffsetRange, union
+from coordinator.values.ranges import OFFSET_MAX, OffsetRange, is_number, union
 from coordinator.values.subscription import Topic, TopicPartition
 from read_wire import MIB, RECORDS, compared, settings_only
 from rich_groups import live_on_with
@@ -290,7 +290,7 @@ def _entries(data: bytes) -> dict[TopicPartition, tuple[int, str]]:
         name, _, rest = line.partition(" ")
         offset, _, text = rest.partition(" ")
         topic, _, number = name.rpartition("-")
-        if topic and number in set("0123") and offset.isascii() and offset.isdecimal() and int(offset) <= OFFSET_MAX:
+        if topic and number in set("0123") and is_number(offset):
             found[TopicPartition(topic, int(number))] = int(offset), text
     return found
 
