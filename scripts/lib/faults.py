@@ -141,7 +141,13 @@ FAULTS = (
     Fault("dead driver", "coop-kafka describe GROUP", r" ended ", happens=_kill),
     Fault("Redis away", "coop-kafka describe GROUP", r"REDIS_UNAVAILABLE: ", happens=_stop_redis),
     Fault("frozen broker", "log", _WAITS, happens=_freeze_only_copy, of_brokers=True),
-    Fault("no leader", "log", r"\(no leader\); their records wait", happens=_kill_only_copy, of_brokers=True),
+    Fault(
+        "no leader",
+        "log",
+        r"for .*\((no leader;|\S+: \w+Error).*their records wait",
+        happens=_kill_only_copy,
+        of_brokers=True,
+    ),
     Fault("Kafka away", "log", r"asked again for up to", happens=_kill_all, of_brokers=True),
     Fault("records expired", "log", r"DATA_LOSS: ", happens=_age),
     Fault(
