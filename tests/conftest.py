@@ -272,8 +272,8 @@ def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def tls_url(tmp_path_factory: pytest.TempPathFactory, certificates: Path) -> Iterator[str]:
     """The host's own Redis, by TLS."""
-    if not redis_servers.REDIS_SERVER:
-        pytest.skip(redis_servers.NO_REDIS_SERVER)
+    if not servers.REDIS_SERVER:
+        pytest.skip(servers.NO_REDIS_SERVER)
     with redis_servers.redis_by_tls(tmp_path_factory.mktemp("tls"), certificates) as url:
         yield url
 
@@ -281,8 +281,8 @@ def tls_url(tmp_path_factory: pytest.TempPathFactory, certificates: Path) -> Ite
 @pytest.fixture(scope="session")
 def old_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The oldest Redis that we work with."""
-    if not redis_servers.REDIS_6:
-        pytest.skip(redis_servers.NO_REDIS_6)
+    if not servers.REDIS_6:
+        pytest.skip(servers.NO_REDIS_6)
     with redis_servers.redis_6(tmp_path_factory.mktemp("redis-6")) as url:
         yield url
 

@@ -9,7 +9,6 @@ import argparse
 import configparser
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,8 @@ import venv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from checkout import ROOT, sources
+
 EXTRAS = ("spark", "cli", "exporter", "metrics", "ui", "testing", "docs", "demo", "test")
 """All extras but `lint`: its tools are not part of the product."""
 _SERVERS = ("COOP_KAFKA", "COOP_REDIS")
@@ -46,16 +46,6 @@ def _run(command: Sequence[str | Path], **more: str) -> int:
     return subprocess.run(command, cwd=ROOT, env=environment | more, check=False).returncode
 
 
-def _copy(folder: Path) -> Path:
-    """What the wheel is made of, where pip may leave files."""
-    folder.mkdir()
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder)
-    for name in ("coordinator", "spark_coop_source"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
-
-
 def _passes(wanted: Iterable[str], tests: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="coop-kafka-lowest-") as folder:
         venv.create(folder, with_pip=True)
@@ -64,7 +54,7 @@ def _passes(wanted: Iterable[str], tests: Sequence[str]) -> int:
         if _run([*pip, "install", "--quiet", *wanted]):
             print("pip could not install these versions; its message is above.", file=sys.stderr)
             return 2
-        if _run([*pip, "install", "--quiet", "--no-deps", _copy(Path(folder, "copy"))]):
+        if _run([*pip, "install", "--quiet", "--no-deps", sources(Path(folder, "copy"))]):
             return 2
         _run([*pip, "list", "--format=freeze"])
         quiet = ("-p", "no:cacheprovider", "-W", "ignore::DeprecationWarning")  # old packages warn of newer ones

