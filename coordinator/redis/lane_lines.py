@@ -84,7 +84,7 @@ class LaneLine:
                 lag=_whole(of["lag"]),
                 lag_s=None if of["lag_s"] == "-" else _whole(of["lag_s"].removeprefix(">")),
                 lag_at_least=of["lag_s"].startswith(">"),
-                rate=round(_measured(of["rate"]), 1),
+                rate=_measured(of["rate"]),
                 record_ms=_measured(of["record_ms"]),
                 cost=CostKind(of["cost"]),
                 quota=_whole(of["quota"]),
