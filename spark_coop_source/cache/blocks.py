@@ -1,8 +1,8 @@
 """Blocks in shared memory: one task of a host fetches records, the other tasks read them from there.
 
     /dev/shm/coop-kafka-<uid>/                   ours alone: mode 0700, checked at each opening
-        <stretch>.lock                           lock of the publisher; the kernel drops it with its process
-        <stretch>-<position>.lock                lock of a second publisher, from that position on
+        <stretch>-<start>.lock                   lock of a piece's publisher; the kernel drops it with its process
+        <stretch>-<position>-again.lock          lock of a second publisher, from that position on
         <stretch>.readers                        lock of each task that reads the stretch; see `leftovers`
         <stretch>.<start>.<until>.<size>         a block: the log from `start` to before `until`
         <stretch>.free.<inode>                   memory of a block that all have read, free for the next block

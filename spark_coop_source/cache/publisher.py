@@ -1,4 +1,4 @@
-"""Fetches a stretch in its own thread and publishes it block by block.
+"""Fetches a piece of a stretch in its own thread and publishes it block by block.
 
 If the later work of its task is slow, the publisher still goes on for the others, up to a bound: it publishes at most
 `ahead` bytes more than its own task has read. Knows the cache; not where the records come from.
@@ -28,13 +28,14 @@ Fetch = Callable[[OffsetRange, Callable[[], bool]], Iterator[Fetched]]
 
 
 class Publisher:
-    """Publishes the rest of a stretch, until it is complete, there is no room, or another task publishes it."""
+    """Publishes a piece, until it is complete, there is no room, or another task publishes it."""
 
-    def __init__(self, cache: BlockCache, lock: Lock, name: str, stretch: OffsetRange, ahead: int) -> None:
+    def __init__(self, cache: BlockCache, lock: Lock, name: str, piece: OffsetRange, ahead: int) -> None:
         self._cache = cache
         self._lock = lock
         self._name = name
-        self._position, self._until = stretch.start, stretch.until
+        self.piece = piece
+        self._position = piece.start
         self._left = ahead
         self._changed = threading.Condition()
         self._stopped = False
@@ -60,7 +61,15 @@ class Publisher:
     def has_passed(self, position: int) -> bool:
         """Whether it has published this offset."""
         with self._changed:
-            return self._position > position
+            return self.piece.start <= position < self._position
+
+    def covers(self, position: int) -> bool:
+        """Whether this offset is in its piece."""
+        return self.piece.start <= position < self.piece.until
+
+    def is_over(self, position: int) -> bool:
+        """Whether a task at this position needs it no more. If it failed before, the task still raises its error."""
+        return position >= self.piece.until or (position < self.piece.start and self._stopped and not self._error)
 
     def wait(self, position: int) -> bool:
         """Wait until it has published this offset (True), or stopped before it (False). Raises the thread's error."""
@@ -83,10 +92,10 @@ class Publisher:
 
     def _run(self, fetch: Fetch) -> None:
         try:
-            for fetched in fetch(OffsetRange(self._position, self._until), lambda: self._stopped):
+            for fetched in fetch(OffsetRange(self._position, self.piece.until), lambda: self._stopped):
                 self._publish(fetched)
-            if self._position < self._until:  # no record remains there
-                self._publish(Fetched(self._until, ()))
+            if self._position < self.piece.until:  # no record remains there
+                self._publish(Fetched(self.piece.until, ()))
         except Exception as error:  # noqa: BLE001  `wait` raises it again
             self._error = error
         finally:

@@ -1,21 +1,28 @@
-"""Reads a stretch that several tasks of a batch need. The first task of a host fetches it for all.
+"""Reads a stretch that several tasks of a batch need. Each piece of it is fetched by one task of a host, for all.
 
 At each offset of the stretch, a task does the first of these that applies:
 
 1. The cache has a block with the offset: read the block.
-2. This task publishes: wait for its own publisher. An error of the publisher is an error of the task.
-3. No task publishes: become the publisher from here on. The right is a file lock, so it ends with its process.
-4. Another task publishes: wait a bounded time. If no block comes, become a second publisher, from this offset on.
+2. This task publishes the piece: wait for its own publisher. An error of the publisher is an error of the task.
+3. No task publishes the piece: publish it from here on. The right is a file lock, so it ends with its process.
+4. Another task publishes it: wait a bounded time. If no block comes, become a second publisher, from this offset on.
 5. No block comes from that either, there is no room for blocks, or a block is damaged: fetch the rest alone.
+
+A task without a publisher publishes the next piece that nobody has begun, so all tasks decode at once:
+
+    task 1   | publishes piece 1 |      | piece 3 |    ...     and reads its lanes in all blocks, in offset order
+    task 2             | publishes piece 2 |  | piece 4 | ...
 
 So no task needs another one to make progress. Runs in executor workers; knows the cache, and nothing of Kafka.
 """
 
 import logging
+import os
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import islice
 
 import pyarrow as pa
 
@@ -24,6 +31,7 @@ from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.cache import block_format, leftovers
 from spark_coop_source.cache.blocks import Block, BlockCache, BlockReader
+from spark_coop_source.cache.pieces import Pieces
 from spark_coop_source.cache.publisher import Fetch, Publisher
 
 log = logging.getLogger(__name__)
@@ -35,7 +43,13 @@ LONGEST_PAUSE_S = 0.02
 """Pause between two looks into the cache."""
 
 AHEAD = 16
-"""A publisher is at most 1 / this of the cache ahead of its own task, so that little memory is used again and again."""
+"""A publisher is at most 1 / this of the cache ahead of its own task, so that little memory is used again and again.
+
+A piece is about as large.
+"""
+
+MOST_PIECES = min(AHEAD // 2, os.cpu_count() or 1)
+"""The most pieces that tasks publish at once: as many as cores decode, so that they also fit into the cache."""
 
 
 def stretch_name(batch: str, tp: TopicPartition, stretch: OffsetRange) -> str:
@@ -62,11 +76,15 @@ class SharedReading:
     schema: pa.Schema  # of the fetched batches
     fetch: Fetch
     position: int = 0
+    _pieces: Pieces = field(init=False)
     _publisher: Publisher | None = None
     _alone: bool = False
     _missed: int = -1
     _last_progress: float = 0.0
     _pause_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._pieces = Pieces(self.stretch.offsets)
 
     def read(self) -> Generator[WantedRecords, None, None]:
         """The wanted records in offset order, up to `position`. The caller fetches the rest alone.
@@ -83,14 +101,26 @@ class SharedReading:
                 self.cache.forget(self.name)
 
     def _next(self) -> Iterator[WantedRecords]:
-        passed = self._publisher is not None and self._publisher.has_passed(self.position)
+        publisher = self._publisher
+        passed = publisher is not None and publisher.has_passed(self.position)
         block = self.cache.find(self.name, self.position)
         if block:
             yield from self._taken(block)
-        elif self._publisher:
-            self._await(self._publisher, passed)
-        elif not self._publishes():
+        elif publisher and publisher.covers(self.position):
+            self._await(publisher, passed)
+        elif not self._publishes(self.position):
             self._be_patient()
+        self._work_ahead()
+
+    def _work_ahead(self) -> None:
+        """Publish the next piece that no task has begun, if this task publishes none."""
+        if self._publisher and self._publisher.is_over(self.position):
+            self._stop_publishing()
+        for start in islice(self._pieces.behind(self.position), min(self.stretch.readers, MOST_PIECES)):
+            if self._publisher or self._alone:
+                return
+            if not self.cache.find(self.name, start):
+                self._publishes(start)
 
     def _taken(self, block: Block) -> Iterator[WantedRecords]:
         with self.cache.taken(block, self.stretch.readers) as read:
@@ -103,7 +133,8 @@ class SharedReading:
             self._go_alone()
             return
         yield WantedRecords(OffsetRange(self.position, block.offsets.until), parts)
-        if self._publisher:
+        self._pieces = self._pieces.learned(block, self._ahead)
+        if self._publisher and self._publisher.covers(self.position):
             self._publisher.read(block.size)
         self._moved(block.offsets.until)
 
@@ -122,11 +153,12 @@ class SharedReading:
             self._alone = publisher.refused
             self._stop_publishing()
 
-    def _publishes(self) -> bool:
-        """Whether this task does not wait: it publishes from here on, or no task can."""
-        names = [self.name]
-        if self._waited_s() > PATIENCE_S:
-            names.append(f"{self.name}-{self.position}")
+    def _publishes(self, position: int) -> bool:
+        """Whether this task publishes the piece of `position` from there on, or need not wait: no task can."""
+        piece = self._pieces.at(position)
+        names = [f"{self.name}-{piece.start}"]
+        if position == self.position and self._waited_s() > PATIENCE_S:
+            names.append(f"{self.name}-{position}-again")
         try:
             lock = next(filter(None, map(self.cache.lock, names)), None)
         except OSError:  # no other task can either
@@ -134,14 +166,17 @@ class SharedReading:
             return True
         if lock is None:
             return False
-        if self.cache.find(self.name, self.position):  # published between our look and the lock
+        if self.cache.find(self.name, position):  # published between our look and the lock
             self.cache.unlock(lock)
             return True
-        ahead = max(1, self.cache.most_bytes // AHEAD)  # at least 1: with 0, it and its task would wait for each other
-        left = OffsetRange(self.position, self.stretch.offsets.until)
-        self._publisher = Publisher(self.cache, lock, self.name, left, ahead)
+        self._stop_publishing()
+        self._publisher = Publisher(self.cache, lock, self.name, OffsetRange(position, piece.until), self._ahead)
         self._publisher.start(self.fetch)
         return True
+
+    @property
+    def _ahead(self) -> int:
+        return max(1, self.cache.most_bytes // AHEAD)  # with 0, a publisher and its task would wait for each other
 
     def _be_patient(self) -> None:
         if self._waited_s() > 2 * PATIENCE_S:

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from threading import Barrier
+from typing import BinaryIO
 
 import pytest
 
@@ -19,12 +21,12 @@ from coordinator.plan import sharing
 from coordinator.plan.sharing import shared_stretches
 from coordinator.progress.slices import Slice
 from coordinator.values.key_hash import cuts
-from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.ranges import WHOLE, OffsetRange, union
 from coordinator.values.subscription import TopicPartition
 from log_fixtures import compacted_log, end, lane, odd_log, rows, task
 from spark_coop_source.cache import folder as cache_folder
-from spark_coop_source.cache import leftovers, shared_fetch
-from spark_coop_source.cache.blocks import opened
+from spark_coop_source.cache import leftovers, pieces, shared_fetch
+from spark_coop_source.cache.blocks import Block, BlockCache, opened
 from spark_coop_source.fetch import consumers, raw_batches
 from spark_coop_source.task import readings
 from spark_coop_source.task.partition import Sharing, SlicePartition
@@ -36,6 +38,15 @@ ROOM = 64 * 1024 * 1024
 MANY = 10_000
 
 Rows = list[dict[str, object]]
+
+
+@pytest.fixture(params=[pieces.FIRST, 500, 7], ids="first piece of {}".format)
+def first(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The offsets of a short piece: 7 cuts record batches, and all pieces are as short."""
+    offsets: int = request.param
+    monkeypatch.setattr(pieces, "FIRST", offsets)
+    monkeypatch.setattr(pieces, "LONGEST", max(50, offsets))
+    return offsets
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +107,7 @@ def test_a_task_looks_at_its_clock_though_blocks_hold_no_record_of_it(kafka: Kaf
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
 @pytest.mark.parametrize("codec", [None, "zstd"])
+@pytest.mark.usefixtures("first")
 def test_lanes_of_an_odd_log_read_the_same_together_and_alone(kafka: Kafka, codec: str | None, level: str) -> None:
     topic = odd_log(kafka, codec)
     alone = lanes(kafka, topic, 4, end(kafka, topic), include_headers=True, isolation_level=level)
@@ -104,12 +116,15 @@ def test_lanes_of_an_odd_log_read_the_same_together_and_alone(kafka: Kafka, code
     assert sum(map(len, read)) > 70
 
 
+@pytest.mark.usefixtures("first")
 def test_lanes_of_a_compacted_log_read_the_same_together_and_alone(kafka: Kafka) -> None:
     topic = compacted_log(kafka)
     alone = lanes(kafka, topic, 3, end(kafka, topic))
     assert read_at_once(together(alone)) == [rows(each) for each in alone]
 
 
+@pytest.mark.parametrize("first", [pieces.FIRST, 500], indirect=True)
+@pytest.mark.usefixtures("first")
 def test_lanes_that_begin_at_different_offsets_share_where_they_meet(kafka: Kafka, many: str) -> None:
     quarter = cuts(4)
     parts = [
@@ -125,6 +140,29 @@ def test_one_of_eight_tasks_fetches_and_nothing_is_left_behind(kafka: Kafka, man
     read = read_at_once(together(lanes(kafka, many, 8, MANY)))
     assert sum(map(len, read)) == MANY
     assert len(consumers._idle.clients) == 1, "a task that does not fetch opens no consumer"
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("first", [500], indirect=True)
+def test_tasks_that_run_at_once_fetch_different_pieces(
+    kafka: Kafka, many: str, folder: Path, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published, publish = list[OffsetRange](), BlockCache.publish
+    both = Barrier(2)
+
+    def seen(cache: BlockCache, block: Block, write: Callable[[BinaryIO], object]) -> bool:
+        if len(published) == 1:  # the second piece waits until another one is published too
+            both.wait(10)
+        published.append(block.offsets)
+        return publish(cache, block, write)
+
+    monkeypatch.setattr(BlockCache, "publish", seen)
+    alone = lanes(kafka, many, 2, MANY)
+    assert read_at_once(together(alone)) == [rows(each) for each in alone]
+    assert len(consumers._idle.clients) == 2, "each has fetched some"
+    assert union(published) == (OffsetRange(0, MANY),)
+    assert sum(map(len, published)) == MANY, "each offset once"
+    assert max(map(len, published)) <= first
     assert list(folder.iterdir()) == []
 
 
@@ -217,20 +255,24 @@ def test_a_folder_of_another_user_is_left_alone(kafka: Kafka, many: str, folder:
     assert sum(map(len, read_at_once(together(lanes(kafka, many, 2, MANY))))) == MANY
 
 
-def test_a_task_goes_on_where_a_killed_publisher_stopped(kafka: Kafka, many: str, folder: Path) -> None:
+@pytest.mark.parametrize("first", [pieces.FIRST, 500], indirect=True)
+def test_a_task_goes_on_where_a_killed_publisher_stopped(kafka: Kafka, many: str, folder: Path, first: int) -> None:
     tasks = together(lanes(kafka, many, 2, MANY))
     program = f"""
 import os, pickle, signal, sys
 from pathlib import Path
-from spark_coop_source.cache import folder, shared_fetch
+from spark_coop_source.cache import folder, pieces, shared_fetch
 from spark_coop_source.task.readings import Readings
+pieces.FIRST = {first}
+pieces.LONGEST = {pieces.LONGEST}
 folder.SHARED_MEMORY = Path({str(folder.parent)!r})
 shared_fetch.AHEAD = {ROOM}
 task = pickle.load(sys.stdin.buffer)
 tp = task.slices[0].topic_partition
 with Readings(task, task.columns, [tp]) as readings:
     reading = readings.of(tp, task.slices)
-    next(reading)
+    for _ in range({1 if first > 500 else 3}):
+        next(reading)
     os.kill(os.getpid(), signal.SIGKILL)
 """
     done = subprocess.run([sys.executable, "-c", program], input=pickle.dumps(tasks[0]), check=False)
@@ -250,7 +292,7 @@ def test_a_task_does_not_wait_for_ever_for_a_publisher_that_lives(
     name = shared_fetch.stretch_name(tasks[0].sharing.batch, tp, stretch.offsets)
     with opened(ROOM) as cache:
         assert cache
-        held = [cache.lock(name), cache.lock(f"{name}-0")]
+        held = [cache.lock(f"{name}-0"), cache.lock(f"{name}-0-again")]
         assert all(held), "both rights are in the hands of somebody who does nothing"
         assert sum(map(len, read_at_once(tasks))) == MANY
         assert len(consumers._idle.clients) == 3
