@@ -29,6 +29,16 @@ FAULTS = (
         "tests/rules/test_batches.py::test_commit_what_was_read__what_was_deleted_between_plan_and_commit_is_read_again",
     ),
     Fault(
+        "nothing-lost",
+        "a task counts a piece as published beyond its end",
+        Put(
+            "spark_coop_source/cache/publisher.py:Publisher._run",
+            "Fetched(self.piece.until,",
+            "Fetched(self.piece.until + 1,",
+        ),
+        f"{_TASK}shared_read.py::test_lanes_of_a_compacted_log_read_the_same_together_and_alone",
+    ),
+    Fault(
         "key-order",
         "slices of one task come in no order",
         Put(f"{_PACKING}:_offset_order", '"offsets.start",', ""),
