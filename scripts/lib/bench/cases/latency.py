@@ -10,6 +10,7 @@ from statistics import median
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from bench import prebuilt
 from bench.feed import Feed, keys
 from bench.sources import reader
 from bench.streaming import by_default, until
@@ -71,7 +72,7 @@ class Side:
 
 
 def p13(world: World) -> Iterator[Result]:
-    """Both sources in turns, each in queries of its own, while one feed goes on."""
+    """Both sources in turns, each in queries of its own, while one feed goes on; then what any Python source costs."""
     blocks, seconds = (1, 20) if world.quick else (2, 60)
     for rate in RATES:
         topic = world.kafka.create_topic("latency")
@@ -81,6 +82,10 @@ def p13(world: World) -> Iterator[Result]:
             for side in (ours, theirs, theirs, ours)[: 2 * blocks]:
                 side.block(world, seconds)
         yield from _lines(rate, ours, theirs)
+    world.spark.dataSource.register(prebuilt.Prebuilt)
+    limit = Side("prebuilt", {})
+    limit.block(world, seconds / 2)
+    yield Result("P13", "a trigger of a Python source that makes a few rows and asks nobody", "", limit.trigger, "")
 
 
 def at_part(values: Sequence[float], part: float) -> float:
