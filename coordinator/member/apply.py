@@ -293,6 +293,12 @@ class World:
         caller, nonce = replace(caller, founding=founding), self.settings.tokens(4)
         return self.store.positions.recover(caller, nonce, why, reset, topics, proven, growths, policy)
 
+    def report_ends(
+        self, caller: Caller, ends: OffsetByPartition, extents: Mapping[TopicPartition, str], at_ms: int = 0
+    ) -> None:
+        """Store log ends and leader epochs, unless Redis is older than the caller knows (rule: loss-of-state)."""
+        self.store.positions.report_ends(ends, extents, at_ms, caller)
+
     # -- the cost model ----------------------------------------------------------------------------
 
     def pack(

@@ -100,7 +100,7 @@ ReadPositions = redis_call(RedisPositions.positions, _positions)
 ReadProgress = redis_call(RedisPositions.progress, _positions)
 ReadGrowths = redis_call(RedisPositions.growths, _positions)
 RecordGrowths = write(redis_call(RedisPositions.grow, _positions))
-ReportEnds = write(redis_call(RedisPositions.report_ends, _positions))
+ReportEnds = own_call(World.report_ends)
 ReadRedisTime = redis_call(RedisPositions.now_ms, _positions)
 
 # -- Redis: poison

@@ -40,6 +40,7 @@ from coordinator.redis.position_verbs import (
 )
 from coordinator.redis.replies import (
     NO_EXTENTS,
+    NO_MEMBER,
     Acquired,
     Answer,
     Authorized,
@@ -302,7 +303,13 @@ class RedisPositions:
         found = zip(topics, self.calls.hashes(map(self.calls.keys.epoch, topics)), strict=True)
         return {TopicPartition(t, int(p)): text for t, texts in found for p, text in texts.items()}
 
-    def report_ends(self, ends: OffsetByPartition, extents: Mapping[TopicPartition, str], at_ms: int = 0) -> None:
+    def report_ends(
+        self,
+        ends: OffsetByPartition,
+        extents: Mapping[TopicPartition, str],
+        at_ms: int = 0,
+        caller: Caller = NO_MEMBER,
+    ) -> None:
         """Write the log ends, for people and for commits, and `extents`, which are `Extent` texts.
 
         `at_ms`: Redis TIME, not after the caller's look at the topics (rule: growth-order); 0: now.
@@ -312,7 +319,8 @@ class RedisPositions:
             texts[k.end(tp.topic)][str(tp.partition)] = str(end)
         for tp, text in extents.items():
             texts[k.epoch(tp.topic)][str(tp.partition)] = text
-        self.calls.run(SHOW, texts=[flat(of_key) for of_key in texts.values()], at_ms=str(at_ms), hashes=[*texts])
+        of_keys = [flat(of_key) for of_key in texts.values()]
+        self.calls.run(SHOW, caller, texts=of_keys, at_ms=str(at_ms), hashes=[*texts])
 
     @sound
     def positions(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Segments]:

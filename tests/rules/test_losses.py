@@ -33,12 +33,28 @@ UNKNOWN = Policy(accept_individual_commit=False, unknown=True)
 
 
 def test_loss_of_state__an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
-    """Rule: loss-of-state. Every script but six checks for a loss of state before anything else."""
+    """Rule: loss-of-state. Every script but five checks for a loss of state before anything else."""
     world.found()
     me = world.join()
     newer = Caller(me.member, me.incarnation, me.nonce, str(int(me.seq) + 100))
     with pytest.raises(verdicts.Lost, match="earlier"):
         world.store.members.heartbeat(newer)
+
+
+def test_loss_of_state__an_earlier_copy_gets_no_newer_leader_epoch(world: World) -> None:
+    """It would hide a cut between its positions and the log of now (rule: leader-epoch-facts)."""
+    world.found(p0=5)
+    me = world.join()
+    positions, newer = world.store.positions, replace(me, seq=str(int(me.seq) + 100))
+    extents, known = {TP: "4@9 reset=0 topic=id-1"}, GroupKeys(world.group)
+    with pytest.raises(verdicts.Lost, match="earlier"):
+        positions.report_ends({TP: 9}, extents, caller=newer)
+    with pytest.raises(verdicts.Replaced):
+        positions.report_ends({TP: 9}, extents, caller=replace(me, founding="bb"))
+    world.redis.hset(known.meta, "run_id", "of another server")
+    with pytest.raises(verdicts.Lost, match="another Redis server"):
+        positions.report_ends({TP: 9}, extents, caller=me)
+    assert not world.redis.exists(known.epoch("orders"), known.end("orders"))
 
 
 def test_loss_of_state__positions_that_were_deleted_under_an_owner(world: World) -> None:

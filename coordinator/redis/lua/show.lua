@@ -1,10 +1,11 @@
 -- Writes log ends, the time of the look in field `at`, and leader epochs. Writes nothing if the group does not exist (rule: group-expiry).
--- Keeps a newer leader epoch, and a larger end of the same one (rule: leader-epoch-facts).
+-- Keeps a newer leader epoch, and a larger end of the same one (rule: leader-epoch-facts). An older state than the caller
+-- knows gets none: its positions may be from before a cut, which a newer leader epoch would hide (rule: loss-of-state).
 -- A.texts: [field, value, ...] of each hash of topics, A.at_ms: when the caller looked, "0" for now
--- Reply {OK} alone | SCHEMA
--- Uses damage, leader_epochs, names, prelude
-if redis.call('HGET', META, 'schema') ~= SCHEMA then return other_schema() or { 'OK' } end
-check_kinds()
+-- Reply {OK} alone | ABSENT | LOST | SCHEMA
+-- Uses leader_epochs, names, prelude
+local bad = lost()
+if bad then return bad end
 local at = A.at_ms == '0' and ms(now_ms()) or A.at_ms  -- the script may run long after the look
 for i, key in ipairs(K.hashes) do
   local kept, flat = {}, A.texts[i]

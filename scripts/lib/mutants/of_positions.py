@@ -136,6 +136,12 @@ FAULTS = (
         f"{_MEMBER}turns.py::test_redis_refuses_an_effect__the_state_is_the_one_before_the_step",
     ),
     Fault(
+        "leader-epoch-facts",
+        "an older copy of Redis gets a newer leader epoch, which hides a cut of the log",
+        Put(f"{_LUA}show.lua", "local bad = lost()", "local bad = other_schema()"),
+        "tests/rules/test_losses.py::test_loss_of_state__an_earlier_copy_gets_no_newer_leader_epoch",
+    ),
+    Fault(
         "named-data-loss",
         "lost records are skipped without a word",
         Fails(f"{_LOSING}:settle_losses", "fail_on_data_loss"),

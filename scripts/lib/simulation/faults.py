@@ -340,13 +340,14 @@ def old_copy_of_a_cut(world: World, apps: Applications) -> None:
     """A log is cut below what the group has read, and grows beyond it; then a copy of Redis of before the cut answers.
 
     It answers right after a member has accepted the cut and planned new records. Perhaps nobody lives who remembers it.
+    Or it answers right before this member stores the leader epoch of now.
     """
     stable, beginnings = world.invariants.state.stable, world.kafka.beginnings
     read = sorted({r.tp for r in world.sink.delivered if beginnings[r.tp] <= r.offset == stable(r.tp) - 1})
     accepting = [driver for driver in apps.running if not driver.wishes.fail_on_data_loss]
     if not (accepting and read):
         return
-    tp, remembered = world.random.choice(read), world.chance(0.3)
+    tp, remembered, stores = world.random.choice(read), world.chance(0.3), world.chance(0.4)
     world.trace("Redis is copied")
     world.server.copies.clear()
     world.server.copy()
@@ -360,11 +361,12 @@ def old_copy_of_a_cut(world: World, apps: Applications) -> None:
         driver.line.doom = None
         _restore_redis(world, apps)
         for each in sorted(apps.running, key=lambda each: each is driver):
-            if not remembered:
+            if not remembered and not (stores and each is driver):
                 apps.kill(each)
 
     def accepted(driver: Driver) -> None:
-        driver.line.doom = world.random.choice(("authorize", "working", "commit")), partial(comes_back, driver)
+        moment = "acquire" if stores else world.random.choice(("authorize", "working", "commit"))
+        driver.line.doom = moment, partial(comes_back, driver)
 
     for driver in accepting:
         driver.line.doom = "recreate", partial(accepted, driver)

@@ -14,6 +14,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.policies import KEPT_MS
 from coordinator.redis.replies import Caller, Joining
 from coordinator.redis.store import Store, store_of
+from coordinator.values.verdicts import Absent
 from store_world import LONGEST, OTHER, TOPICS, TP, WANTED, World, lane, offset
 from streams import eventually
 
@@ -109,11 +110,16 @@ def test_nothing_expires_while_a_member_lives(client: RedisClient, group: str) -
     [
         pytest.param(lambda store: store.reports.event("loss", "late"), id="an event"),
         pytest.param(lambda store: store.reports.batch(BatchLine("m-1", 1, None, 1.0, 1, "")), id="a batch"),
-        pytest.param(lambda store: store.positions.report_ends({TP: 9}, {}), id="log ends"),
     ],
 )
 def test_a_report_about_a_deleted_group_makes_no_key(world: World, write: Callable[[Store], None]) -> None:
     write(world.store)
+    assert OperatorVerbs.of_group(world.client, world.group).names() == []
+
+
+def test_log_ends_of_a_deleted_group_make_no_key(world: World) -> None:
+    with pytest.raises(Absent):
+        world.store.positions.report_ends({TP: 9}, {})
     assert OperatorVerbs.of_group(world.client, world.group).names() == []
 
 
