@@ -35,7 +35,10 @@ from coordinator.progress import mirror as mirroring
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, Extents, parsed
 from coordinator.progress.ownership import Facts
+from coordinator.progress.segments import Progress
+from coordinator.values.hash_map import HashMap
 from coordinator.values.offset_spec import Earliest
+from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Assigned, Topic, TopicPartition
 from coordinator.values.verdicts import Absent, Lost
 
@@ -78,35 +81,46 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
         LogLine(f"group {settings.group}: the mirror counts up to there only: {loss}") for loss in cut.values()
     )
     recovered = replace(state, life=life, owning=owning, mirrored=replace(state.mirrored, extents=extents))
-    texts = _extent_texts(_newest(state, extents, facts), proven, reset, topics, seen)
+    newest = _newest(state, extents, mirror, facts)
+    texts = _extent_texts(newest, reset, topics, seen) if newest else {}
     return Decision(recovered, (*([ReportEnds({}, texts)] if texts else []), why, *lines), LookAgain())
 
 
-def _newest(state: State, extents: Extents, facts: Facts) -> Extents:
-    """The extents of the proofs: of a partition that of the newest leader epoch."""
+_Newest = Mapping[TopicPartition, tuple[Extent, HashMap[int]]]
+"""Of each partition: the extent of its proofs, and the position of each hash that they prove under its leader epoch."""
+
+
+def _newest(state: State, extents: Extents, mirror: Mapping[TopicPartition, int], facts: Facts) -> _Newest:
+    """The proofs of the newest leader epoch: the mirror's, which are of all hashes, or those of this process."""
     epochs = state.evidence.known.leader_epochs
-    own = {tp: Extent(epochs[tp], max(f.position for f in of_tp)) for tp, of_tp in facts.items() if tp in epochs}
-    return {**extents, **{tp: e for tp, e in own.items() if tp not in extents or e.epoch >= extents[tp].epoch}}
+    newest = {tp: (extent, HashMap.of(WHOLE, mirror[tp])) for tp, extent in extents.items()}
+    for tp, of_tp in facts.items():
+        epoch, (mirrored, at) = epochs.get(tp, -1), newest.get(tp, (None, HashMap[int]()))
+        if tp not in epochs or (mirrored and epoch < mirrored.epoch):
+            continue
+        own = HashMap((f.hashes, f.position) for f in of_tp)
+        both = HashMap.stacked([*own, *at]) if mirrored and mirrored.epoch == epoch else HashMap.stacked(own)
+        newest[tp] = Extent(epoch, max(f.position for f in of_tp)), HashMap((h, max(p)) for h, p in both)
+    return newest
 
 
-def _extent_texts(
-    proofs: Extents,
-    proven: Mapping[TopicPartition, int | None],
-    reset: int,
-    topics: Mapping[str, Topic],
-    seen: Seen,
-) -> dict[TopicPartition, str]:
+def _extent_texts(proofs: _Newest, reset: int, topics: Mapping[str, Topic], seen: Seen) -> dict[TopicPartition, str]:
     """The extents of the proofs, as Redis stores them. The next owner checks them: a leader may be silent now.
 
-    Where Redis has a higher position than the proof, as an old copy of before a cut that was accepted, it keeps its own
-    extent, so that the next look compares that with the log.
+    Where Redis has a position above the proof of the same hash, as an old copy of before a cut that was accepted, it
+    keeps its own extent, so that the next look compares that with the log. Proofs of other hashes say nothing of it.
     """
     ids = {name: topic.id for name, topic in topics.items()}
-    known = parsed(seen.of(ReadExtents(tuple(sorted(topics)))), reset, ids) if proofs else {}
+    known = parsed(seen.of(ReadExtents(tuple(sorted(topics)))), reset, ids)
     both = tuple(sorted(known.keys() & proofs.keys()))
-    reach = data_loss.reach(seen.of(ReadProgress(both))) if both else {}
-    most = {tp: max(extent.end, proven.get(tp) or 0) for tp, extent in proofs.items()}
-    return {tp: e.text(reset, topics[tp.topic].id) for tp, e in proofs.items() if reach.get(tp, 0) <= most[tp]}
+    progress = seen.of(ReadProgress(both)) if both else {}
+    kept = {tp for tp, of_tp in progress.items() if not _reached(of_tp, proofs[tp][1])}
+    return {tp: e.text(reset, topics[tp.topic].id) for tp, (e, _) in proofs.items() if tp not in kept}
+
+
+def _reached(progress: Progress, proven: HashMap[int]) -> bool:
+    """Whether no hash is done beyond its own proof."""
+    return all(proof >= s.reach for s in progress.segments for _, proof in proven.filled(s.hashes, -1))
 
 
 def _policy(state: State, offsets: mirroring.GroupOffsets) -> Policy | None:

@@ -174,7 +174,13 @@ FAULTS = (
     Fault(
         "leader-epoch-facts",
         "a recovery stores a newer leader epoch for a position that Redis still has",
-        Holds("coordinator/member/recovery.py:_extent_texts", "reach.get(tp, 0)"),
+        Holds("coordinator/member/recovery.py:_extent_texts", "tp not in kept"),
         f"{_MEMBER}recovery.py::test_lost__the_extents_of_proofs_are_stored",
+    ),
+    Fault(
+        "leader-epoch-facts",
+        "a recovery compares the position of a lane with the proof of another one",
+        Put("coordinator/member/recovery.py:_reached", "proof >=", "max(at for _, at in proven) >="),
+        f"{_MEMBER}recovery.py::test_lost__a_position_is_compared_with_the_proof_of_its_own_lane",
     ),
 )

@@ -43,6 +43,7 @@ from states import (
     NOW,
     ORDERS,
     RECREATED,
+    RIGHT,
     TP,
     TP1,
     Answer,
@@ -125,6 +126,40 @@ def test_lost__the_extents_of_proofs_are_stored(
         *([(ReadProgress((TP,)), {TP: Progress((Segment(WHOLE, position),))})] if kept and position else []),
     )
     assert decision.effects == (ReportEnds({}, stored), WHY)
+
+
+@pytest.mark.parametrize(
+    ("mirror", "positions", "stored"),
+    [
+        pytest.param(None, (20, 15), False, id="the other lane has no proof"),
+        pytest.param(Extent(3, 15), (20, 15), False, id="its proof is of an older leader epoch"),
+        pytest.param(Extent(4, 15), (20, 16), False, id="it is beyond its proof"),
+        pytest.param(Extent(4, 15), (20, 15), True, id="it is at its proof"),
+        pytest.param(Extent(5, 15), (20, 15), False, id="the lane of this member is beyond a newer proof"),
+        pytest.param(Extent(5, 25), (25, 25), True, id="a newer proof of both"),
+    ],
+)
+def test_lost__a_position_is_compared_with_the_proof_of_its_own_lane(
+    mirror: Extent | None, positions: tuple[int, int], stored: bool
+) -> None:
+    """Rule: leader-epoch-facts. Else the position of one lane, from before a cut, hides behind another lane."""
+    state = lost(evidence=Evidence(end_of(10, 20, LEFT, leader_epochs={TP: 4}), owned(LEFT)), owning=owning())
+    proof: Proof = mirror.end if mirror else (Fact(LEFT, 20),)
+    decision = decided(
+        recover,
+        state,
+        call(),
+        (ReadGroupOffsets(), {TP: entry(mirror.end, 0, "id-1", mirror)} if mirror else {}),
+        (ReadResetEpoch(), 0),
+        (ReadLeftOfEpochs({TP: 4}), {}),
+        *([(ReadLeftOfEpochs({TP: mirror.epoch}), {})] if mirror and mirror.epoch != 4 else []),
+        (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: proof}, ()), None),
+        (ReadExtents(("orders",)), {TP: "2@18 reset=0 topic=id-1"}),
+        (ReadProgress((TP,)), {TP: Progress(tuple(map(Segment, (LEFT, RIGHT), positions)))}),
+    )
+    reported = [request for request in decision.effects if request.kind is ReportEnds]
+    newest = max(mirror or Extent(4, 20), Extent(4, 20), key=lambda extent: (extent.epoch, extent.end))
+    assert reported == ([ReportEnds({}, {TP: newest.text(0, "id-1")})] if stored else [])
 
 
 def test_lost__recover_the_partitions_that_other_members_read_too() -> None:
