@@ -30,7 +30,17 @@ from coordinator.progress.ownership import Facts, facts_below
 from coordinator.progress.slices import LaneId
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.lane_lines import BatchLine, LaneReport
-from coordinator.redis.replies import Acquired, Answer, Caller, Joining, JoinReply, Proof, Status
+from coordinator.redis.replies import (
+    NO_PROVEN_EXTENTS,
+    Acquired,
+    Answer,
+    Caller,
+    Joining,
+    JoinReply,
+    Proof,
+    ProvenExtents,
+    Status,
+)
 from coordinator.redis.store import Store
 from coordinator.values.clock import Clock
 from coordinator.values.log import Log
@@ -275,7 +285,7 @@ class World:
         epochs = {**offset.leader_epochs, **{tp: extent.epoch for tp, extent in left.items()}}
         self.store.positions.claim(replace(offset, leader_epochs=epochs), facts_below(facts, left))
 
-    def recover(
+    def recover(  # noqa: PLR0913, PLR0917 - a proof each
         self,
         caller: Caller,
         why: str,
@@ -285,13 +295,14 @@ class World:
         growths: Sequence[Growth],
         policy: Policy | None = None,
         founding: str = "",
+        extents: ProvenExtents = NO_PROVEN_EXTENTS,
     ) -> bool:
         """Begin again after a loss of state, at proven positions and a new nonce; True: proofs of others are missing.
 
-        `founding` is that of the proofs.
+        `founding` and `extents` are those of the proofs.
         """
         caller, nonce = replace(caller, founding=founding), self.settings.tokens(4)
-        return self.store.positions.recover(caller, nonce, why, reset, topics, proven, growths, policy)
+        return self.store.positions.recover(caller, nonce, why, reset, topics, proven, growths, policy, extents)
 
     def report_ends(
         self, caller: Caller, ends: OffsetByPartition, extents: Mapping[TopicPartition, str], at_ms: int = 0

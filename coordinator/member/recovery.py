@@ -20,26 +20,22 @@ from coordinator.member.log_view import mirrored_topics
 from coordinator.member.proving import facts_of_these_logs, mirrored, read
 from coordinator.member.requests import (
     LogLine,
-    ReadExtents,
     ReadGroupOffsets,
-    ReadProgress,
     ReadRedisTime,
     ReadResetEpoch,
     Recover,
-    ReportEnds,
     ResolveOffsets,
 )
 from coordinator.member.state import State
 from coordinator.progress import data_loss
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.growth import Growth
-from coordinator.progress.leader_epochs import Extent, Extents, parsed
-from coordinator.progress.ownership import Facts
-from coordinator.progress.segments import Progress
+from coordinator.progress.leader_epochs import Extent, Extents
+from coordinator.progress.ownership import Fact, Facts
 from coordinator.values.hash_map import HashMap
 from coordinator.values.offset_spec import Earliest
 from coordinator.values.ranges import WHOLE
-from coordinator.values.subscription import Assigned, Topic, TopicPartition
+from coordinator.values.subscription import Assigned, TopicPartition
 from coordinator.values.verdicts import Absent, Lost
 
 
@@ -71,9 +67,11 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     growths = _growths(state, offsets, seen, call)
     parts = {tp: facts.get(tp, ()) for tp in mine if proven[tp] is None}
     proofs = {tp: parts.get(tp, position) for tp, position in proven.items()}
-    if seen.done(Recover(str(verdict), reset, topics, proofs, growths, _policy(state, offsets), founding)):
-        return Decision(state, (), LookAgain(RETRY_MS, "other members may prove positions that this one cannot"))
     extents = {tp: extent for tp, extent in mirroring.extents(in_force, topics).items() if tp not in cut}
+    ids = {name: topic.id for name, topic in topics.items()}
+    under = {tp: (e.text(reset, ids[tp.topic]), of) for tp, (e, of) in _newest(state, extents, mirror, facts).items()}
+    if seen.done(Recover(str(verdict), reset, topics, proofs, growths, _policy(state, offsets), founding, under)):
+        return Decision(state, (), LookAgain(RETRY_MS, "other members may prove positions that this one cannot"))
     life = replace(state.life.rejoining(), verdict=None)
     owning = replace(state.owning, placed=frozenset(), growths=growths)  # unproven partitions are placed anew
     why = LogLine(f"group {settings.group}: {verdict}; positions are recovered from their proofs")
@@ -81,46 +79,27 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
         LogLine(f"group {settings.group}: the mirror counts up to there only: {loss}") for loss in cut.values()
     )
     recovered = replace(state, life=life, owning=owning, mirrored=replace(state.mirrored, extents=extents))
-    newest = _newest(state, extents, mirror, facts)
-    texts = _extent_texts(newest, reset, topics, seen) if newest else {}
-    return Decision(recovered, (*([ReportEnds({}, texts)] if texts else []), why, *lines), LookAgain())
+    return Decision(recovered, (why, *lines), LookAgain())
 
 
-_Newest = Mapping[TopicPartition, tuple[Extent, HashMap[int]]]
-"""Of each partition: the extent of its proofs, and the position of each hash that they prove under its leader epoch."""
+def _newest(
+    state: State, extents: Extents, mirror: Mapping[TopicPartition, int], facts: Facts
+) -> dict[TopicPartition, tuple[Extent, tuple[Fact, ...]]]:
+    """Of each partition the extent of its proofs under the newest leader epoch, and the positions that these prove.
 
-
-def _newest(state: State, extents: Extents, mirror: Mapping[TopicPartition, int], facts: Facts) -> _Newest:
-    """The proofs of the newest leader epoch: the mirror's, which are of all hashes, or those of this process."""
-    epochs = state.evidence.known.leader_epochs
-    newest = {tp: (extent, HashMap.of(WHOLE, mirror[tp])) for tp, extent in extents.items()}
-    for tp, of_tp in facts.items():
-        epoch, (mirrored, at) = epochs.get(tp, -1), newest.get(tp, (None, HashMap[int]()))
-        if tp not in epochs or (mirrored and epoch < mirrored.epoch):
-            continue
-        own = HashMap((f.hashes, f.position) for f in of_tp)
-        both = HashMap.stacked([*own, *at]) if mirrored and mirrored.epoch == epoch else HashMap.stacked(own)
-        newest[tp] = Extent(epoch, max(f.position for f in of_tp)), HashMap((h, max(p)) for h, p in both)
-    return newest
-
-
-def _extent_texts(proofs: _Newest, reset: int, topics: Mapping[str, Topic], seen: Seen) -> dict[TopicPartition, str]:
-    """The extents of the proofs, as Redis stores them. The next owner checks them: a leader may be silent now.
-
-    Where Redis has a position above the proof of the same hash, as an old copy of before a cut that was accepted, it
-    keeps its own extent, so that the next look compares that with the log. Proofs of other hashes say nothing of it.
+    The mirror proves one of all hashes.
     """
-    ids = {name: topic.id for name, topic in topics.items()}
-    known = parsed(seen.of(ReadExtents(tuple(sorted(topics)))), reset, ids)
-    both = tuple(sorted(known.keys() & proofs.keys()))
-    progress = seen.of(ReadProgress(both)) if both else {}
-    kept = {tp for tp, of_tp in progress.items() if not _reached(of_tp, proofs[tp][1])}
-    return {tp: e.text(reset, topics[tp.topic].id) for tp, (e, _) in proofs.items() if tp not in kept}
-
-
-def _reached(progress: Progress, proven: HashMap[int]) -> bool:
-    """Whether no hash is done beyond its own proof."""
-    return all(proof >= s.reach for s in progress.segments for _, proof in proven.filled(s.hashes, -1))
+    epochs = state.evidence.known.leader_epochs
+    newest: dict[TopicPartition, tuple[Extent, tuple[Fact, ...]]]
+    newest = {tp: (extent, (Fact(WHOLE, mirror[tp]),)) for tp, extent in extents.items()}
+    for tp, of_tp in facts.items():
+        mirrored, at = newest.get(tp, (None, ()))
+        if tp not in epochs or (mirrored and epochs[tp] < mirrored.epoch):
+            continue
+        same = at if mirrored and mirrored.epoch == epochs[tp] else ()
+        stacked = HashMap.stacked((f.hashes, f.position) for f in (*of_tp, *same))
+        newest[tp] = Extent(epochs[tp], max(f.position for f in of_tp)), tuple(Fact(h, max(p)) for h, p in stacked)
+    return newest
 
 
 def _policy(state: State, offsets: mirroring.GroupOffsets) -> Policy | None:

@@ -69,9 +69,9 @@ RECREATE = verb(
 RECOVER = verb(
     "recover",
     "meta leases topics events batches leaving applications targets assignment growth working policy proofs",
-    "nonce why reset growths policies parts places",
+    "nonce why reset growths policies parts places extents",
     fields,
-    partitions="owners segments ics stable",
+    partitions="owners segments ics stable epoch",
 )
 SHOW = verb("show", "meta", "texts at_ms", nothing, hashes="")
 GROW = verb("grow", "meta growth events", "growths", nothing)

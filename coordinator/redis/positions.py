@@ -41,6 +41,7 @@ from coordinator.redis.position_verbs import (
 from coordinator.redis.replies import (
     NO_EXTENTS,
     NO_MEMBER,
+    NO_PROVEN_EXTENTS,
     Acquired,
     Answer,
     Authorized,
@@ -48,6 +49,7 @@ from coordinator.redis.replies import (
     HandedOut,
     Moved,
     Proof,
+    ProvenExtents,
     Sealed,
     Status,
 )
@@ -251,7 +253,7 @@ class RedisPositions:
         places, texts = places_of(topics, positions), [extents.get(tp, "") for tp in positions]
         self.calls.run(RECREATE, places=places, extents=texts, partitions=positions)
 
-    def recover(
+    def recover(  # noqa: PLR0913, PLR0917 - a proof each
         self,
         caller: Caller,
         nonce: str,
@@ -261,6 +263,7 @@ class RedisPositions:
         proven: Mapping[TopicPartition, Proof],
         growths: Sequence[Growth] = (),
         policy: Policy | None = None,
+        extents: ProvenExtents = NO_PROVEN_EXTENTS,
     ) -> bool:
         """Recover from a loss of state, at `nonce` (rule: recover-by-proof). Does nothing if that was done already.
 
@@ -268,7 +271,8 @@ class RedisPositions:
 
         `proven` are positions of the reset epoch `reset`. If it is newer than the one in Redis, positions in Redis
         prove nothing. `growths` are recorded if Redis has none of that name. The
-        stricter of `policy` and of the policies in Redis holds; without both, policies are unknown. Raises
+        stricter of `policy` and of the policies in Redis holds; without both, policies are unknown. `extents` are
+        stored where Redis has none, or no position above the proof of its hashes. Raises
         `StateLostError` if a partition has no position, in Redis or in `proven`.
         """
         whole = {tp: position if isinstance(position, int) else None for tp, position in proven.items()}
@@ -282,6 +286,9 @@ class RedisPositions:
             policies=None if policy is None else flat(policy.fields),
             parts={f"{tp.topic} {tp.partition}": parts_text(of) for tp, of in proven.items() if isinstance(of, tuple)},
             places=places_of(topics, whole),
+            extents=[
+                {"text": text, "proven": parts_text(of)} for text, of in (extents.get(tp, ("", ())) for tp in proven)
+            ],
             partitions=proven,
         )
         return "waits" in reply

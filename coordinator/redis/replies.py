@@ -33,7 +33,11 @@ class Caller:
 Proof = int | tuple[Fact, ...] | None
 """Of a partition: its position; facts of a part of its hashes, of a process that has read it; or None."""
 
+ProvenExtents = Mapping[TopicPartition, tuple[str, tuple[Fact, ...]]]
+"""The `Extent` text of the newest proofs of a partition, and the positions that they prove."""
+
 NO_EXTENTS: Mapping[TopicPartition, str] = MappingProxyType({})
+NO_PROVEN_EXTENTS: ProvenExtents = MappingProxyType({})
 NO_RANGES: Ranges = MappingProxyType({})
 NO_MEMBER = Caller()
 """The caller of a verb that is not called as a member."""

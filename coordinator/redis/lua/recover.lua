@@ -10,11 +10,13 @@
 -- A.growths: "topic old new", "id seen until[ end,...]", ... that the caller knows,
 -- A.policies: name, value, ... that are proven, nil if none are (rule: policies-survive),
 -- A.parts: "topic partition" -> "lo-hi position;..." of partitions that the caller proves in part,
--- A.places: {topic, id, count, partition, position} of each partition, "-" for no proof of all its hashes
+-- A.places: {topic, id, count, partition, position} of each partition, "-" for no proof of all its hashes,
+-- A.extents: {text, proven} of each partition: the newest leader epoch of its proofs as `show` stores it, "" if unknown,
+-- and the "lo-hi position;..." that are proven under it
 -- Keeps the founding. If Redis lost it, it is the caller's; without any it is the new nonce (rule: one-founding).
 -- Reply OK, with waits: a partition, while others may prove the rest of it | UNPROVEN partition | REPLACED | SCHEMA
 -- Does nothing if another member has recovered the group already.
--- Uses arguments, damage, events, leases, names, ownership, pinned, policies, prelude, progress
+-- Uses arguments, damage, events, leader_epochs, leases, names, ownership, pinned, policies, prelude, progress
 local bad = lost()
 check_places()
 check_reset(A.reset)
@@ -80,6 +82,25 @@ local function state_of_partition(i)
     stable = stable, loss = lost_topic or lost_positions }
 end
 
+-- Whether to store the leader epoch of the proofs with the positions: a position may be from before a cut, and only the
+-- leader epoch that Redis has with it shows that (rule: leader-epoch-facts). So Redis keeps it if a hash is done beyond
+-- its own proof.
+local function proves_all(keys, partition, segments, extent)
+  local epoch, reset_of, id = leader_epoch_of(extent.text)
+  if extent.text == '' or older then return false end
+  require_argument(epoch and reset_of == A.reset, 'leader epoch', extent.text)
+  local stored, proven = redis.call('HGET', keys.epoch, partition), from_text(extent.proven)
+  local stored_epoch, of_reset, of_topic = leader_epoch_of(stored)
+  check(stored_epoch or not stored, partition .. ' of ' .. keys.epoch)
+  if not (stored_epoch and of_reset == reset_of and of_topic == id) then return true end
+  for _, p in ipairs(overlay(segments, proven)) do
+    local s, proof = p.left, p.right and p.right.a or '0'
+    require_argument(is_position(proof), 'position', proof)
+    if less(proof, #s.ics > 0 and s.ics[#s.ics][2] or s.position) then return false end
+  end
+  return says_more(stored, extent.text)
+end
+
 for i = 1, #A.places do any_loss = any_loss or state_of_partition(i).loss end
 if not bad and not newer and not any_loss then return reply() end
 local placed, lost_by, counts = {}, {}, {}  -- counts: of topics with new partitions, the number of the others
@@ -104,8 +125,10 @@ for i = 1, #A.places do
   if position ~= '-' or added or not missing then
     local proof = (position == '-' or of_another) and '0' or position
     local whole = { lo = '0000000000000000', hi = '7fffffffffffffff', position = proof, ics = NOTHING }
+    local segments = added or (missing and { whole }) or raised(p.keys, { whole })
+    local extent = proves_all(p.keys, partition, segments, A.extents[i]) and A.extents[i].text
     placed[#placed + 1] = { keys = p.keys, topic = topic, id = id, count = (newer or not recorded) and count,
-      partition = partition, segments = added or (missing and { whole }) or raised(p.keys, { whole }) }
+      partition = partition, segments = segments, extent = extent }
   end
 end
 if unproven then
@@ -143,6 +166,7 @@ for _, p in ipairs(placed) do
   -- New partitions are not in the record, so that `create_positions` places them.
   if p.count then redis.call('HSET', K.topics, p.topic, p.id .. ' ' .. (counts[p.topic] or p.count)) end
   write_progress(p.keys, p.partition, p.segments)
+  if p.extent then redis.call('HSET', p.keys.epoch, p.partition, p.extent) end
   for _, key in ipairs({ p.keys.segments, p.keys.ics }) do expire_with_group(key) end
 end
 for i = 1, #A.growths, 2 do redis.call('HSETNX', K.growth, A.growths[i], A.growths[i + 1]) end

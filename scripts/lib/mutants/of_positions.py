@@ -174,13 +174,19 @@ FAULTS = (
     Fault(
         "leader-epoch-facts",
         "a recovery stores a newer leader epoch for a position that Redis still has",
-        Holds("coordinator/member/recovery.py:_extent_texts", "tp not in kept"),
-        f"{_MEMBER}recovery.py::test_lost__the_extents_of_proofs_are_stored",
+        Fails(f"{_RECOVER}:proves_all", "less(proof"),
+        f"{_REDIS}recovery.py::test_a_recovery_stores_the_leader_epoch_of_its_proofs_with_the_positions",
     ),
     Fault(
         "leader-epoch-facts",
         "a recovery compares the position of a lane with the proof of another one",
-        Put("coordinator/member/recovery.py:_reached", "proof >=", "max(at for _, at in proven) >="),
-        f"{_MEMBER}recovery.py::test_lost__a_position_is_compared_with_the_proof_of_its_own_lane",
+        Put(f"{_RECOVER}:proves_all", "p.right and p.right.a or '0'", "proven[1] and proven[1].a or '0'"),
+        f"{_REDIS}recovery.py::test_a_recovery_stores_the_leader_epoch_of_its_proofs_with_the_positions",
+    ),
+    Fault(
+        "leader-epoch-facts",
+        "a recovery stores positions without the leader epoch of their proofs",
+        Without(_RECOVER, "p.extent then"),
+        f"{_REDIS}recovery.py::test_a_recovery_stores_the_leader_epoch_of_its_proofs_with_the_positions",
     ),
 )

@@ -13,7 +13,6 @@ from coordinator.member.requests import (
     Claim,
     CreatePositions,
     LogLine,
-    ReadExtents,
     ReadGroupOffsets,
     ReadLeftOfEpochs,
     ReadLogEnds,
@@ -21,11 +20,12 @@ from coordinator.member.requests import (
     ReadResetEpoch,
     ReadStable,
     Recover,
-    ReportEnds,
 )
 from coordinator.member.state import Owning, State
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.mirror import entry
+from coordinator.progress.ownership import Fact
+from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import Bounds, Topic, TopicPartition
 from coordinator.values.verdicts import Absent, Lost, Recovering
 from states import LEFT, LIFE, ORDERS, TP, Answer, call, decided, end_of, fails, joined, like, owned, refused
@@ -163,8 +163,7 @@ def test_only_the_mirror_is_left_of_a_log_that_was_cut__data_loss() -> None:
 
 def test_the_mirror_of_a_log_that_was_not_cut__counts_whole() -> None:
     answers = MIRROR, (ReadResetEpoch(), 0), (ReadLeftOfEpochs({TP: 4}), {TP: Extent(5, 100)})
-    request = Recover("gone", 0, {"orders": ORDERS}, {TP: 100}, ())
-    effects = decided(recover, lost(GONE), call(), *answers, (request, None), (ReadExtents(("orders",)), {})).effects
-    (stored, *lines) = effects
-    assert stored == ReportEnds({}, {TP: "4@100 reset=0 topic=id-1"})
-    assert lines == [LogLine("group g: gone; positions are recovered from their proofs")]
+    extents = {TP: ("4@100 reset=0 topic=id-1", (Fact(WHOLE, 100),))}
+    request = Recover("gone", 0, {"orders": ORDERS}, {TP: 100}, (), extents=extents)
+    lines = decided(recover, lost(GONE), call(), *answers, (request, None)).effects
+    assert lines == (LogLine("group g: gone; positions are recovered from their proofs"),)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import starmap
 from typing import Any
 
 import pytest
@@ -13,14 +14,11 @@ from coordinator.member.kinds import Request
 from coordinator.member.recovery import recover
 from coordinator.member.requests import (
     LogLine,
-    ReadExtents,
     ReadGroupOffsets,
     ReadLeftOfEpochs,
-    ReadProgress,
     ReadRedisTime,
     ReadResetEpoch,
     Recover,
-    ReportEnds,
     ResolveOffsets,
 )
 from coordinator.member.state import LogView, Mirrored, Owning, State
@@ -28,11 +26,10 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.mirror import GroupOffsets, entry
 from coordinator.progress.ownership import Fact
-from coordinator.progress.segments import Progress, Segment
 from coordinator.redis.replies import Proof
 from coordinator.values.offset_spec import Earliest
-from coordinator.values.ranges import WHOLE
-from coordinator.values.subscription import Assigned, TopicPartition
+from coordinator.values.ranges import WHOLE, HashRange
+from coordinator.values.subscription import Assigned
 from coordinator.values.verdicts import Absent, Lost
 from states import (
     GROWN,
@@ -66,6 +63,11 @@ def lost(**changes: Any) -> State:
     return refused(LOST, **changes)
 
 
+def under(epoch: int, end: int, proven: Mapping[HashRange, int] | None = None) -> tuple[str, tuple[Fact, ...]]:
+    """The extent of a proof, and what it proves: as a rule, its end for all hashes."""
+    return Extent(epoch, end).text(0, "id-1"), tuple(starmap(Fact, (proven or {WHOLE: end}).items()))
+
+
 def recovered(mirror: GroupOffsets, state: State, reset: int = 0, **settings: Any) -> Request[Any]:
     """The recovery with this mirror, if Redis holds this reset epoch."""
     decision = decided(recover, state, call(**settings), (ReadGroupOffsets(), mirror), (ReadResetEpoch(), reset))
@@ -83,8 +85,7 @@ def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
         (ReadGroupOffsets(), {TP: entry(15, 0, "id-1", Extent(3, 15))}),
         (ReadResetEpoch(), 0),
         (ReadLeftOfEpochs({TP: 3}), {}),
-        (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: 20}, ()), None),
-        (ReadExtents(("orders",)), {}),
+        (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: 20}, (), extents={TP: under(3, 15)}), None),
     )
     then = joined(
         life=LIFE.rejoining(),
@@ -92,74 +93,34 @@ def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
         owning=owning(placed=frozenset()),
         mirrored=Mirrored(extents={TP: Extent(3, 15)}),
     )
-    stored = ReportEnds({}, {TP: "3@15 reset=0 topic=id-1"})
-    assert decision == Decision(then, (stored, WHY), LookAgain())
-
-
-PROOFS = {TP: "4@20 reset=0 topic=id-1", TP1: "5@7 reset=0 topic=id-1"}
+    assert decision == Decision(then, (WHY,), LookAgain())
 
 
 @pytest.mark.parametrize(
-    ("kept", "position", "stored"),
+    ("mirror", "hashes", "extent", "proven"),
     [
-        pytest.param({}, 20, PROOFS, id="of each the newest"),
-        pytest.param({TP: "3@25 reset=0 topic=id-1"}, 25, {TP1: PROOFS[TP1]}, id="not where Redis is higher"),
-        pytest.param({TP: "3@18 reset=0 topic=id-1"}, 20, PROOFS, id="also where the proof is higher"),
-        pytest.param({TP: "3@25 reset=0 topic=id-0"}, None, PROOFS, id="that of another topic counts for nothing"),
+        pytest.param(None, WHOLE, (4, 20), {WHOLE: 20}, id="this process alone"),
+        pytest.param(Extent(3, 15), WHOLE, (4, 20), {WHOLE: 20}, id="it knows a newer leader epoch than the mirror"),
+        pytest.param(Extent(4, 15), LEFT, (4, 20), {LEFT: 20, RIGHT: 15}, id="both know the same"),
+        pytest.param(Extent(4, 15), WHOLE, (4, 20), {WHOLE: 20}, id="both, of the same hashes"),
+        pytest.param(Extent(3, 15), LEFT, (4, 20), {LEFT: 20}, id="an older one proves nothing of other hashes"),
+        pytest.param(Extent(5, 15), LEFT, (5, 15), {WHOLE: 15}, id="the mirror knows a newer one"),
     ],
 )
-def test_lost__the_extents_of_proofs_are_stored(
-    kept: dict[TopicPartition, str], position: int | None, stored: dict[TopicPartition, str]
+def test_lost__the_newest_leader_epoch_of_the_proofs_goes_with_them(
+    mirror: Extent | None, hashes: HashRange, extent: tuple[int, int], proven: dict[HashRange, int]
 ) -> None:
     """Rule: leader-epoch-facts. A leader that is silent now may be another one later."""
-    state = lost(evidence=Evidence(end_of(10, 20, leader_epochs={TP: 4}), owned()), owning=owning())
-    decision = decided(
+    known = Evidence(end_of(10, 20, hashes, leader_epochs={TP: 4}), owned(hashes))
+    (request,) = decided(
         recover,
-        state,
-        call(),
-        (ReadGroupOffsets(), {TP: entry(15, 0, "id-1", Extent(3, 15)), TP1: entry(7, 0, "id-1", Extent(5, 7))}),
-        (ReadResetEpoch(), 0),
-        (ReadLeftOfEpochs({TP: 4}), {}),
-        (ReadLeftOfEpochs({TP: 3, TP1: 5}), {}),
-        (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: 20, TP1: 7}, ()), None),
-        (ReadExtents(("orders",)), kept),
-        *([(ReadProgress((TP,)), {TP: Progress((Segment(WHOLE, position),))})] if kept and position else []),
-    )
-    assert decision.effects == (ReportEnds({}, stored), WHY)
-
-
-@pytest.mark.parametrize(
-    ("mirror", "positions", "stored"),
-    [
-        pytest.param(None, (20, 15), False, id="the other lane has no proof"),
-        pytest.param(Extent(3, 15), (20, 15), False, id="its proof is of an older leader epoch"),
-        pytest.param(Extent(4, 15), (20, 16), False, id="it is beyond its proof"),
-        pytest.param(Extent(4, 15), (20, 15), True, id="it is at its proof"),
-        pytest.param(Extent(5, 15), (20, 15), False, id="the lane of this member is beyond a newer proof"),
-        pytest.param(Extent(5, 25), (25, 25), True, id="a newer proof of both"),
-    ],
-)
-def test_lost__a_position_is_compared_with_the_proof_of_its_own_lane(
-    mirror: Extent | None, positions: tuple[int, int], stored: bool
-) -> None:
-    """Rule: leader-epoch-facts. Else the position of one lane, from before a cut, hides behind another lane."""
-    state = lost(evidence=Evidence(end_of(10, 20, LEFT, leader_epochs={TP: 4}), owned(LEFT)), owning=owning())
-    proof: Proof = mirror.end if mirror else (Fact(LEFT, 20),)
-    decision = decided(
-        recover,
-        state,
+        lost(evidence=known, owning=owning()),
         call(),
         (ReadGroupOffsets(), {TP: entry(mirror.end, 0, "id-1", mirror)} if mirror else {}),
         (ReadResetEpoch(), 0),
-        (ReadLeftOfEpochs({TP: 4}), {}),
-        *([(ReadLeftOfEpochs({TP: mirror.epoch}), {})] if mirror and mirror.epoch != 4 else []),
-        (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: proof}, ()), None),
-        (ReadExtents(("orders",)), {TP: "2@18 reset=0 topic=id-1"}),
-        (ReadProgress((TP,)), {TP: Progress(tuple(map(Segment, (LEFT, RIGHT), positions)))}),
-    )
-    reported = [request for request in decision.effects if request.kind is ReportEnds]
-    newest = max(mirror or Extent(4, 20), Extent(4, 20), key=lambda extent: (extent.epoch, extent.end))
-    assert reported == ([ReportEnds({}, {TP: newest.text(0, "id-1")})] if stored else [])
+        *((ReadLeftOfEpochs({TP: epoch}), {}) for epoch in {4, mirror.epoch if mirror else 4}),
+    ).effects
+    assert request.arguments["extents"] == {TP: under(*extent, proven)}
 
 
 def test_lost__recover_the_partitions_that_other_members_read_too() -> None:

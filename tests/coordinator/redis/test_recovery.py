@@ -4,7 +4,7 @@ import pytest
 
 from coordinator.errors import StateFormatError, StateLostError
 from coordinator.plan.poison import Strike
-from coordinator.progress.ownership import Owned, completed
+from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.group_state import KnownTopic
 from coordinator.redis.keys import GroupKeys
@@ -12,9 +12,9 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.replies import Caller
 from coordinator.values import verdicts
 from coordinator.values.key_hash import cuts
-from coordinator.values.ranges import WHOLE, OffsetRange
+from coordinator.values.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.values.subscription import Topic, TopicPartition
-from store_world import NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import LOWER, NO_MEMBER, OTHER, SESSION, TOPICS, TP, UPPER, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -89,6 +89,50 @@ def test_a_reset_removes_individual_commits_only_where_positions_move(world: Wor
     assert (world.positions(TP), world.positions(OTHER)) == ({str(WHOLE): "3"}, {str(WHOLE): "7"})
     assert not world.redis.exists(keys.ics(TP), keys.reserved(TP))
     assert world.redis.exists(keys.ics(OTHER), keys.reserved(OTHER)) == 2
+
+
+@pytest.mark.parametrize(
+    ("stored", "proven", "kept"),
+    [
+        pytest.param("", {UPPER: 20}, False, id="Redis has none"),
+        pytest.param("3@18 reset=0 topic=id-0", {}, False, id="Redis has that of another topic"),
+        pytest.param("3@18 reset=0 topic=id-1", {LOWER: 15, UPPER: 20}, False, id="each position has its proof"),
+        pytest.param("3@18 reset=0 topic=id-1", {LOWER: 14, UPPER: 20}, True, id="a position is above its proof"),
+        pytest.param("3@18 reset=0 topic=id-1", {UPPER: 20}, True, id="the proof is of other hashes"),
+        pytest.param("5@18 reset=0 topic=id-1", {WHOLE: 20}, True, id="Redis has a newer one"),
+    ],
+)
+def test_a_recovery_stores_the_leader_epoch_of_its_proofs_with_the_positions(
+    world: World, stored: str, proven: dict[HashRange, int], kept: bool
+) -> None:
+    """Rule: leader-epoch-facts. In one script: a process may die between two calls."""
+    me, text, key = world.owner(p0=10), "4@20 reset=0 topic=id-1", GroupKeys(world.group).epoch("orders")
+    world.commit(me, offset(lane("aa.1", 10, 15)))
+    if stored:
+        world.redis.hset(key, "0", stored)
+    world.restart()
+    extents = {TP: (text, tuple(Fact(h, at) for h, at in proven.items()))}
+    world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None}, extents=extents)
+    assert world.redis.hget(key, "0") == (stored if kept else text)
+
+
+def test_individual_commits_beyond_a_proof_keep_the_leader_epoch_that_redis_has(world: World) -> None:
+    me, key = world.owner({str(WHOLE): "30-39"}, p0=10), GroupKeys(world.group).epoch("orders")
+    world.redis.hset(key, "0", stored := "3@50 reset=0 topic=id-1")
+    world.restart()
+    extents = {TP: ("4@20 reset=0 topic=id-1", (Fact(WHOLE, 20),))}
+    world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: 20}, extents=extents)
+    assert world.redis.hget(key, "0") == stored
+
+
+def test_a_damaged_leader_epoch_stops_the_recovery_before_it_writes(world: World) -> None:
+    me = world.owner(p0=10)
+    world.redis.hset(GroupKeys(world.group).epoch("orders"), "0", "4@x")
+    world.restart()
+    extents = {TP: ("4@20 reset=0 topic=id-1", (Fact(WHOLE, 20),))}
+    with pytest.raises(StateFormatError, match=r"0 of .*epoch:orders"):
+        world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: 20}, extents=extents)
+    assert world.positions() == {str(WHOLE): "10"}
 
 
 def test_a_second_recovery_of_the_same_loss_does_nothing(world: World) -> None:
