@@ -15,9 +15,10 @@ from simulation.sink import Violation
 from simulation.world import Valkey
 from traced.batch import BATCH
 from traced.lease import LEASE
+from traced.loss import LOSS
 from traced.model import Trace, Traced, tla
 
-MODELS: Mapping[str, Traced] = {model.name: model for model in (LEASE, BATCH)}
+MODELS: Mapping[str, Traced] = {model.name: model for model in (LEASE, BATCH, LOSS)}
 """The models that have a replay."""
 
 _AT = re.compile(r"^/\\ (trace|cursor) = (\d+)$", re.MULTILINE)
@@ -38,7 +39,7 @@ def record(valkey: Valkey, model: Traced, seed: int) -> Recorded:
     """Run a schedule of the kinds that the model has, and record it."""
     schedule = Schedule(valkey, seed, modelled=model.name)
     world, violation = schedule.world, ""
-    recorder = model.recorder(world.server.client, valkey.text, world.server.keys, world.kafka.logs)
+    recorder = model.recorder(world.server.client, valkey.text, world.server.keys, world.kafka)
     world.server.client, world.noted = recorder, recorder.noted
     try:
         schedule.run()

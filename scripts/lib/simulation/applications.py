@@ -99,7 +99,7 @@ class Applications:
         if self.world.wide:
             wishes = wishes.widened()
         if self.world.modelled:
-            wishes = wishes.modelled(early_ends=self.world.modelled == "Batch")
+            wishes = wishes.modelled(self.world.modelled)
         if self.world.cuts:
             wishes = replace(wishes, acknowledges=False, orders=False)
         if self.world.joined:

@@ -183,6 +183,7 @@ class Batch:
     def _complete(self, kept: list[Record], dropped: list[Record]) -> None:
         world, driver = self._world, self._driver
         world.sink.complete(*self._id, kept, dropped)
+        driver.note("arrives", [*kept, *dropped])
         driver.note("sink", [(task.slices, task.ends) for task in driver.tasks])
         world.server.seen["dropped"] += len(dropped)
         driver.trace(f"sink complete {self._id[1]}")

@@ -23,6 +23,7 @@ from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
 from coordinator.values.verdicts import Verdict
 from simulation.checkpoint import Checkpoint
+from simulation.kafka import SimulatedKafka
 from simulation.recorder import Recorder, Step, at, by_hashes, partitions
 
 UNKNOWN = "unknown"
@@ -51,8 +52,8 @@ class _Application:
 class BatchRecorder(Recorder):
     """The steps of one schedule."""
 
-    def __init__(self, client: RedisClient, text: redis.Redis, keys: GroupKeys, tps: Iterable[TopicPartition]) -> None:
-        super().__init__(client, text, keys, tps)
+    def __init__(self, client: RedisClient, text: redis.Redis, keys: GroupKeys, kafka: SimulatedKafka) -> None:
+        super().__init__(client, text, keys, kafka)
         self._applications: dict[str, _Application] = {}  # by the names of their checkpoints
         self._lives: dict[str, _Application] = {}  # by incarnation
 

@@ -19,9 +19,9 @@ from simulation.sink import Sink
 class Cuts:
     """The cuts of one schedule. It draws by itself, so that schedules without them stay as they are."""
 
-    def __init__(self, seed: int, kafka: SimulatedKafka, sink: Sink, *, possible: bool) -> None:
+    def __init__(self, seed: int, kafka: SimulatedKafka, sink: Sink, *, share: float) -> None:
         self._random = Random(f"{seed} cuts")  # noqa: S311 - it must replay
-        self._drawn = possible and self._random.random() < 0.12
+        self._drawn = self._random.random() < share
         self._kafka, self._sink = kafka, sink
         self._cut: set[TopicPartition] = set()
         self._unfound: set[TopicPartition] = set()

@@ -18,6 +18,7 @@ from coordinator.redis.verb import Reply
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
 from coordinator.values.verdicts import Fenced, Verdict
+from simulation.kafka import SimulatedKafka
 from simulation.recorder import Recorder, Step, at, by_hashes, partitions
 
 Process = tuple[str, int]
@@ -49,8 +50,8 @@ class Look(NamedTuple):
 class LeaseRecorder(Recorder):
     """The steps of one schedule."""
 
-    def __init__(self, client: RedisClient, text: redis.Redis, keys: GroupKeys, tps: Iterable[TopicPartition]) -> None:
-        super().__init__(client, text, keys, tps)
+    def __init__(self, client: RedisClient, text: redis.Redis, keys: GroupKeys, kafka: SimulatedKafka) -> None:
+        super().__init__(client, text, keys, kafka)
         self.steps: list[Step] = []
         self._names: dict[str, str] = {}  # of members
         self._lives: dict[str, list[str]] = {}  # the incarnations of each member, in the order of their joins

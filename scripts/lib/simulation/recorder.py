@@ -23,7 +23,7 @@ from coordinator.redis.verb import Reply
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
 from coordinator.values.verdicts import Verdict
-from simulation.kafka import HASHES
+from simulation.kafka import HASHES, SimulatedKafka
 
 Step = dict[str, Any]
 
@@ -33,8 +33,8 @@ _PARTITION = re.compile(r":owners:(.+):(\d+)$")
 class Recorder(RedisClient, ABC):
     """The steps of one schedule. It takes the place of the client that runs all scripts; `text` decodes replies."""
 
-    def __init__(self, client: RedisClient, text: redis.Redis, keys: GroupKeys, tps: Iterable[TopicPartition]) -> None:
-        self._client, self._text, self._keys, self._tps = client, text, keys, sorted(tps)
+    def __init__(self, client: RedisClient, text: redis.Redis, keys: GroupKeys, kafka: SimulatedKafka) -> None:
+        self._client, self._text, self._keys, self._tps = client, text, keys, sorted(kafka.logs)
         self.lanes = [(tp, key_hash) for tp in self._tps for key_hash in HASHES]
         self.repeats = 0  # steps that it leaves out, because they repeat one that has changed nothing
         self.beside: Counter[str] = Counter()  # verbs and verdicts that are no step

@@ -64,10 +64,13 @@ class Wishes:
         mine = replace(self, limits=limits, cutting=cutting, early_ends=False)
         return replace(mine, acknowledges=False, orders=False, replays_acknowledged=True)
 
-    def modelled(self, *, early_ends: bool) -> "Wishes":
-        """The wishes of a member of a model in `specs/`: only its batches move positions."""
-        replays = self.replays_acknowledged or early_ends
-        return replace(self, early_ends=early_ends, acknowledges=False, orders=False, replays_acknowledged=replays)
+    def modelled(self, model: str) -> "Wishes":
+        """The wishes of a member of a model in `specs/`: only its batches move positions, and cuts in `Loss`."""
+        early = model == "Batch"
+        mine = replace(self, early_ends=early, acknowledges=False, orders=False)
+        if model == "Loss":
+            mine = replace(mine, fail_on_data_loss=False)
+        return replace(mine, replays_acknowledged=self.replays_acknowledged or early)
 
     def widened(self) -> "Wishes":
         """The wishes of a member that reads thousands of offsets in a slice: no limit counts single offsets.

@@ -102,7 +102,7 @@ class World:
         self.server.reads_on = Random(f"{seed} reads").random() < 0.3  # noqa: S311 - other schedules stay as they were
         self.sets: tuple[World, ...] = (self,)  # this group, and the other replica sets
         self.peaceful = self.chance(0.12)
-        self.server.fates = PEACEFUL_FATES if self.peaceful else FATES_OF_ONE_LIFE if modelled == "Batch" else FATES
+        self.server.fates = PEACEFUL_FATES if self.peaceful else FATES_OF_ONE_LIFE if modelled in ("Batch", "Loss") else FATES
         self._draw_kinds(seed)
         by_key = self.without_order or self.joined or modelled
         whole = self.peaceful and not by_key and Random(f"{seed} whole").random() < 0.3  # noqa: S311 - likewise
@@ -173,8 +173,9 @@ class World:
         """The kinds of members, and what may happen to their logs. Each draws by itself."""
         single = len(self.kafka.topics) == 1 and not self.modelled
         self.pins = Pins(seed, possible=not (self.peaceful or self.without_order) and single)
-        may_cut = not (self.peaceful or self.pins or self.wide) and single
-        self.cuts = Cuts(seed, self.kafka, self.sink, possible=may_cut)
+        may_cut = not (self.peaceful or self.pins or self.wide) and (single or self.modelled == "Loss")
+        share = 0.7 if self.modelled else 0.12
+        self.cuts = Cuts(seed, self.kafka, self.sink, share=share if may_cut else 0.0)
         self.invariants.excused = self.cuts.excuses
         self.filters = Filters(seed, may_change=not (self.peaceful or self.pins or self.kafka.apart or self.modelled))
         may = not (self.pins or self.without_order) and single

@@ -1,0 +1,256 @@
+"""Records a schedule as steps of `specs/LossTrace.tla`, of each partition by itself, with all processes.
+
+    record    an offset and the leader epoch that wrote it, from 1; other records of this offset are others
+    process   a life of a driver; it knows the last batch of its checkpoint
+
+Before each script it looks whether Redis, the log or the mirror have changed since the last one. A record ends with the
+first script that is not in the model, and changes what the model has of Redis.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import redis
+
+from coordinator.progress import mirror
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.client import RedisClient
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.replies import Caller
+from coordinator.redis.verb import Reply
+from coordinator.values.ranges import HashRange
+from coordinator.values.subscription import TopicPartition
+from coordinator.values.verdicts import Verdict
+from simulation.checkpoint import Checkpoint
+from simulation.kafka import HASHES, Record, SimulatedKafka
+from simulation.process import offset_of
+from simulation.recorder import Recorder, Step, at, by_hashes, partitions
+
+SESSION = "session"
+"""In `unheard`: the members of before are not all known."""
+
+_GONE = {"founding": 0, "nonce": 0, "run": 0, "reset": 0, "lepoch": 0, "unheard": frozenset[str]()}
+_NOWHERE = (0,) * len(HASHES)
+
+
+@dataclass(slots=True)
+class _Part:
+    """The record of one partition."""
+
+    tp: TopicPartition
+    steps: list[Step] = field(default_factory=list)
+    redis: dict[str, Any] = field(default_factory=lambda: {**_GONE, "pos": _NOWHERE})
+    firsts: tuple[int, ...] = ()  # the first offset of each leader epoch but the first
+    mirror: tuple[int, int, int, int] = (0, 0, 0, 0)
+    under: dict[Record, int] = field(default_factory=dict)  # the leader epoch that wrote each record
+    acquired: set[str] = field(default_factory=set)  # processes that have acquired since the last change
+    over: bool = False
+
+
+class LossRecorder(Recorder):
+    """The steps of one schedule."""
+
+    def __init__(self, client: RedisClient, text: redis.Redis, keys: GroupKeys, kafka: SimulatedKafka) -> None:
+        super().__init__(client, text, keys, kafka)
+        self.lanes = self.lanes[: len(HASHES)]  # of one partition
+        self._kafka = kafka
+        self._parts = [_Part(tp) for tp in self._tps]
+        self._processes: dict[str, str] = {}  # by incarnation
+        self._members: dict[str, str] = {}
+        self._numbers: dict[str, int] = {"": 0}  # of nonces
+        self._now_ms = 0
+        for part in self._parts:
+            part.firsts = tuple(kafka.elected[part.tp])
+            part.steps.append({"ev": "begins", "firsts": part.firsts})
+
+    @property
+    def records(self) -> Sequence[Sequence[Step]]:
+        """One of each partition."""
+        for part in self._parts:
+            found = [set[tuple[int, int]]() for _ in HASHES]
+            for record, epoch in part.under.items():
+                if record.hash in HASHES:
+                    found[HASHES.index(record.hash)].add((record.offset, epoch))
+            part.steps[0]["records"] = tuple(map(frozenset, found))
+        return [part.steps for part in self._parts]
+
+    # -- Spark and the sink --------------------------------------------------------------------
+
+    def noted(self, what: str, caller: Caller, fact: Any) -> None:
+        """A step of Spark or the sink."""
+        p = self._process(caller.incarnation)
+        for part in self._parts:
+            self._look_at_kafka(part)
+            if what == "starts":
+                self._add(part, self._starts(part.tp, fact) | {"p": p})
+            elif what == "offset log":
+                begins, ends = self._slices(part.tp, fact)
+                under = self._under(part.tp, fact)
+                self._add(part, {"ev": "plan", "p": p, "begins": begins, "ends": ends, "under": under})
+            elif what == "arrives":
+                got = [set[tuple[int, int]]() for _ in HASHES]
+                for record in fact:
+                    if record.tp == part.tp and record.hash in HASHES:
+                        got[HASHES.index(record.hash)].add((record.offset, part.under[record]))
+                self._add(part, {"ev": "deliver", "p": p, "got": tuple(map(frozenset, got))})
+
+    def _starts(self, tp: TopicPartition, checkpoint: Checkpoint) -> Step:
+        step = {"ev": "starts", "knows": 0, "begins": _NOWHERE, "ends": _NOWHERE, "under": 0, "sunk": False}
+        if not checkpoint.wal:
+            return step
+        last = offset_of(checkpoint.wal[-1])
+        begins, ends = self._slices(tp, last)
+        step |= {"knows": self._number(last.founding), "begins": begins, "ends": ends, "under": self._under(tp, last)}
+        return step | {"sunk": len(checkpoint.wal) - 1 in checkpoint.committed}
+
+    @staticmethod
+    def _slices(tp: TopicPartition, offset: StreamOffset) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Where each lane begins and ends in a batch; 0 without one."""
+        lanes = [(lane.hashes, (lane.position, lane.until)) for lane in offset.lanes.get(tp, ())]
+        found = [next((of for hashes, of in lanes if h in hashes), (0, 0)) for h in HASHES]
+        return tuple(begin for begin, _ in found), tuple(end for _, end in found)
+
+    @staticmethod
+    def _under(tp: TopicPartition, offset: StreamOffset) -> int:
+        return offset.leader_epochs.get(tp, -1) + 1
+
+    # -- Kafka ---------------------------------------------------------------------------------
+
+    def _look_at_kafka(self, part: _Part) -> None:
+        """The steps of the log and of the mirror since the last look."""
+        firsts = tuple(self._kafka.elected[part.tp])
+        if firsts != part.firsts:
+            part.firsts = firsts
+            self._add(part, {"ev": "log", "firsts": firsts})
+        for record in self._kafka.records[part.tp]:
+            if record not in part.under:
+                part.under[record] = 1 + sum(first <= record.offset for first in firsts)
+        offsets = {tp: of for tp, of in self._kafka.group_offsets.items() if tp == part.tp}
+        topics = self._kafka.described()
+        founding = mirror.foundings(offsets).get(part.tp, "")
+        extent = mirror.extents(offsets, topics).get(part.tp)
+        pos = mirror.mirrored(offsets, topics).get(part.tp, 0)
+        now = self._number(founding), mirror.latest_reset(offsets), extent.epoch + 1 if extent else 0, pos
+        if now != part.mirror:
+            part.mirror = now
+            self._add(part, {"ev": "mirror", "mirror": now})
+
+    # -- Redis ---------------------------------------------------------------------------------
+
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
+        """Run a script, after a look at what has happened since the last one."""
+        self._now_ms = int(json.loads(args[0])["call"]["now"])
+        for part in self._parts:
+            self._look_at_kafka(part)
+            now = self._look(part.tp)
+            before, part.redis = part.redis, now
+            changed = {what: value for what, value in now.items() if value != before[what]}
+            if changed.keys() == {"unheard"} and not now["unheard"]:
+                self._add(part, {"ev": "session ends", **changed})
+            elif changed:
+                self._add(part, {"ev": "loses", **changed})
+        return super().run(verb, keys, args)
+
+    def _ran(self, verb: str, keys: Sequence[str], asked: Mapping[str, Any], answer: Reply | Verdict) -> None:
+        call, tps = asked["call"], partitions(keys)
+        p = self._process(call["incarnation"])
+        refused = isinstance(answer, Verdict)
+        for part in self._parts:
+            before, part.redis = part.redis, self._look(part.tp)
+            changed = {what: value for what, value in part.redis.items() if value != before[what]}
+            step = None if isinstance(answer, Verdict) else self._step(verb, tps, asked, answer, part.tp, changed)
+            if step and not changed and (verb in ("show", "claim") or (verb == "acquire" and p in part.acquired)):
+                self.repeats += 1
+                continue
+            part.acquired = (set() if changed else part.acquired) | ({p} if verb == "acquire" else set())
+            if step:
+                self._add(part, {**step, "p": p, **changed})
+                continue
+            self.beside[f"{verb}: {type(answer).__name__}" if refused else verb] += 1
+            if changed and not part.over:
+                part.over = True
+                self.ends_at.append(f"{verb} is not in the model")
+
+    def _step(
+        self,
+        verb: str,
+        tps: list[TopicPartition],
+        asked: Mapping[str, Any],
+        reply: Reply,
+        tp: TopicPartition,
+        changed: Mapping[str, Any],
+    ) -> Step | None:
+        """The step of a verb; None of a verb that the model does not have."""
+        given, call = asked["arguments"], asked["call"]
+        i = tps.index(tp) if tp in tps else None
+        match verb:
+            case "create_positions" if "nonce" in changed:
+                return {"ev": "found", "knows": bool(call["founding"])}
+            case "join":
+                return {"ev": "join", "m": self._member(call["member"])}
+            case "claim" if i is not None:
+                under, claims = given["leader_epochs"][i], self._number(call["founding"])
+                return {"ev": verb, "under": 0 if under == "-" else int(under) + 1, "claims": claims, "at": int(given["reset"])}
+            case "acquire" | "show":
+                return {"ev": verb}
+            case "authorize":
+                lanes = self._owned(given["lanes"][i], reply["owned"].split("\n")[i]) if i is not None else set[int]()
+                return {"ev": verb, "lanes": lanes} if lanes else None
+            case "commit" if not reply["unread"]:
+                return {"ev": verb}
+            case "recreate" if i is not None:
+                return {"ev": "settle", "cut": int(given["places"][i]["position"])}
+            case "recover" if i is not None and "nonce" in changed:
+                return self._recover(given["extents"][i], call)
+        return None
+
+    @staticmethod
+    def _owned(asked: str, owned: str) -> set[int]:
+        """The lanes of a partition that Redis authorised."""
+        ranges = [HashRange.parse(part.split()[0]) for part in owned.replace("all", asked).split(";") if part]
+        return {n for n, h in enumerate(HASHES, 1) if any(h in hashes for hashes in ranges)}
+
+    def _recover(self, extent: Mapping[str, str], call: Mapping[str, str]) -> Step:
+        proven = [(HashRange.parse(h), of) for h, _, of in (s.partition(" ") for s in extent["proven"].split(";") if s)]
+        under = int(extent["text"].partition("@")[0]) + 1 if extent["text"] else 0
+        lanes = tuple(int(at(proven, h) or 0) for h in HASHES)
+        return {"ev": "recover", "under": under, "proven": lanes, "knows": self._number(call["founding"])}
+
+    def _look(self, tp: TopicPartition) -> dict[str, Any]:
+        """What Redis has of a partition."""
+        k, together = self._keys, self._text.pipeline(transaction=True)
+        together.hmget(k.meta, "founding", "nonce", "run_id", "reset_epoch", "recovering_until", "unheard")
+        together.hget(k.epoch(tp.topic), str(tp.partition))
+        together.hgetall(k.segments(tp))
+        (founding, nonce, run_id, reset, until, unheard), epoch, segments = together.execute()
+        if not nonce:
+            return {**_GONE, "pos": _NOWHERE}
+        members = frozenset(map(self._member, unheard.split())) if unheard else frozenset({SESSION})
+        recovering = until is not None and int(until) > self._now_ms
+        return {
+            "founding": self._number(founding),
+            "nonce": self._number(nonce),
+            "run": int(run_id != "0"),
+            "reset": int(reset or 0),
+            "lepoch": int(epoch.partition("@")[0]) + 1 if epoch else 0,
+            "unheard": members if recovering else frozenset(),
+            "pos": tuple(int(at(by_hashes(segments), h) or 0) for h in HASHES),
+        }
+
+    # -- names ---------------------------------------------------------------------------------
+
+    def _process(self, incarnation: str) -> str:
+        return self._processes.setdefault(incarnation, f"p{len(self._processes) + 1}")
+
+    def _member(self, member: str) -> str:
+        return self._members.setdefault(member, f"m{len(self._members) + 1}")
+
+    def _number(self, nonce: str) -> int:
+        return self._numbers.setdefault(nonce, len(self._numbers))
+
+    @staticmethod
+    def _add(part: _Part, step: Step) -> None:
+        if not part.over:
+            part.steps.append(step)
