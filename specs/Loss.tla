@@ -192,8 +192,8 @@ MirrorWrite(m) ==
 
 \* recovery.py and recover.lua: the highest proof of each lane, of the highest reset epoch: what Redis still has, the
 \* mirror, and what this process knows. Proofs of a log that was cut count up to the cut. A lane without a proof is
-\* UNPROVEN: the process waits for others, which this model does not have. Positions that Redis still has keep the leader
-\* epoch that Redis has with them; docs/spec.md says why.
+\* UNPROVEN: the process waits for others, which this model does not have. The newest leader epoch of the proofs goes with
+\* them, unless Redis has a position above the proof of its lane: then it keeps its own; docs/spec.md says why.
 Recover(m) ==
     LET p == proc[m]
         founding == IF Alive THEN redis.founding ELSE IF p.founding # 0 THEN p.founding ELSE mirror.founding
@@ -207,6 +207,10 @@ Recover(m) ==
             \cup (IF l = m /\ mine /\ p.known.reset = reset THEN {left(p.known.pos, p.known.lepoch)} ELSE {})
         lepochs == (IF mirrored /\ mirror.reset = reset THEN {mirror.lepoch} ELSE {})
             \cup (IF mine /\ p.known.reset = reset /\ p.known.lepoch # 0 THEN {p.known.lepoch} ELSE {})
+        newest == Max(lepochs)
+        under(l) == {0} \cup (IF mirrored /\ mirror.reset = reset /\ mirror.lepoch = newest THEN {mirror.pos} ELSE {})
+            \cup (IF l = m /\ mine /\ p.known.reset = reset /\ p.known.lepoch = newest THEN {p.known.pos} ELSE {})
+        keeps == own /\ (lepochs = {} \/ newest <= redis.lepoch \/ \E l \in Member : redis.pos[l] > Max(under(l)))
         as_new == Alive /\ p.nonce = redis.nonce /\ p.seq <= redis.seq
     IN  /\ p.stage # "ended" /\ ~Replaced(m)
         /\ IsLost(m) \/ (~Alive /\ (p.founding # 0 \/ mirror.founding # 0))
@@ -214,7 +218,7 @@ Recover(m) ==
         /\ On("recover-by-proof") => \A l \in Member : proofs(l) # {}
         /\ nonces' = nonces + 1
         /\ redis' = [founding |-> founding, nonce |-> nonces', run |-> server, seq |-> redis.seq, reset |-> reset,
-                     lepoch |-> IF own THEN redis.lepoch ELSE IF lepochs = {} THEN Leader ELSE Max(lepochs),
+                     lepoch |-> IF keeps THEN redis.lepoch ELSE IF lepochs = {} THEN Leader ELSE newest,
                      unheard |-> IF as_new THEN {l \in Member : proc[l].nonce = redis.nonce /\ proc[l].stage # "ended"}
                                  ELSE {Session},
                      pos |-> [l \in Member |-> IF proofs(l) = {} THEN End ELSE Max(proofs(l))]]

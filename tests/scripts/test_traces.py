@@ -11,12 +11,13 @@ import pytest
 import specs
 import traces
 from broker_jars import ROOT
-from mutants.changes import Change, Fails, Holds, Put
+from mutants.changes import Begins, Change, Fails, Holds, Put
 from mutants.tree import broken, copied
 from simulation.lease_recorder import FREE
 from simulation.recorder import Step
 from traced.batch import BATCH
 from traced.lease import LEASE
+from traced.loss import LOSS
 from traced.model import Trace, Traced
 
 MODELS = traces.MODELS.values()
@@ -56,6 +57,40 @@ BATCH_STEPS: tuple[Step, ...] = (
 SOUND_BATCH = Trace(8, 2, BATCH_STEPS)
 """A batch that ends early, and its replay after a crash."""
 
+EVERY, NONE = frozenset({(0, 1), (1, 1), (2, 1), (3, 1)}), frozenset[tuple[int, int]]()
+LOSS_STEPS: tuple[Step, ...] = (
+    {"ev": "begins", "firsts": (), "records": (EVERY | {(2, 2)}, NONE)},
+    {"ev": "starts", "p": "p1", "knows": 0, "begins": (0, 0), "ends": (0, 0), "under": 0, "sunk": False},
+    {"ev": "found", "p": "p1", "knows": False, "founding": 1, "nonce": 1, "run": 1},
+    {"ev": "mirror", "mirror": (1, 0, 0, 0)},
+    {"ev": "join", "p": "p1", "m": "m1"},
+    {"ev": "acquire", "p": "p1"},
+    {"ev": "show", "p": "p1", "lepoch": 1},
+    {"ev": "plan", "p": "p1", "begins": (0, 0), "ends": (3, 3), "under": 1},
+    {"ev": "authorize", "p": "p1", "lanes": {1, 2}},
+    {"ev": "deliver", "p": "p1", "got": (EVERY - {(3, 1)}, NONE)},
+    {"ev": "commit", "p": "p1", "pos": (3, 3)},
+    {"ev": "log", "firsts": (2,)},
+    {"ev": "settle", "p": "p1", "cut": 2, "pos": (2, 2), "lepoch": 2},
+    {"ev": "mirror", "mirror": (1, 0, 2, 2)},
+    {"ev": "loses", "run": 0, "pos": (3, 3), "lepoch": 1},
+    {
+        "ev": "recover",
+        "p": "p1",
+        "under": 2,
+        "proven": (2, 2),
+        "knows": 1,
+        "nonce": 2,
+        "run": 1,
+        "unheard": frozenset({"session"}),
+    },
+    {"ev": "join", "p": "p1", "m": "m1"},
+    {"ev": "session ends", "unheard": frozenset()},
+    {"ev": "settle", "p": "p1", "cut": 2, "pos": (2, 2), "lepoch": 2},
+)
+SOUND_LOSS = Trace(9, 2, LOSS_STEPS)
+"""A log is cut, a member accepts it, and Redis goes back to before that."""
+
 _LUA = "coordinator/redis/lua"
 BROKEN = {
     "Lease": {
@@ -76,14 +111,24 @@ BROKEN = {
         "replay-fixed": Put(f"{_LUA}/authorize.lua", "same and before[2]", "false"),
         "seal-before-sink": Fails("coordinator/member/service.py", "ended.whole is not None"),
     },
+    "Loss": {
+        "assert-beginnings": Put(
+            "coordinator/progress/ownership.py:asserted",
+            "lane.position) for h in missing",
+            "lane.until) for h in missing",
+        ),
+        "leader-epoch-facts": Fails(f"{_LUA}/recover.lua:proves_all", "less(proof"),
+        "loss-of-state": Put(f"{_LUA}/show.lua", "local bad = lost()", "local bad = other_schema()"),
+        "recovering-session": Begins(f"{_LUA}/shared/leases.lua:recovering", "return nil"),
+    },
 }
-"""Code that breaks a rule, so often that two dozen schedules show it."""
+"""Code that breaks a rule, so often that two dozen schedules show it, or fifty of the fast ones of `Loss`."""
 
 _REPLAY = """
 import sys
 import specs, traces
 model = traces.MODELS[sys.argv[1]]
-recorded = [trace for each in specs.record(model, range(24)) for trace in each.traces]
+recorded = [trace for each in specs.record(model, range(50 if model.name == "Loss" else 24)) for trace in each.traces]
 stops = [specs.replay(model, group) for group in traces.by_lanes(recorded)]
 raise SystemExit(not any(stops))
 """
@@ -112,6 +157,13 @@ def test_a_record_of_a_batch_is_a_module_of_tla() -> None:
     assert '[ev |-> "starts", foreign |-> FALSE, mine |-> {}],\n' in text
     assert '[ev |-> "plan", slices |-> <<<<0, 3>>, <<0, 2>>>>],\n' in text
     assert '[ev |-> "entry lost", digest |-> Unknown, sealed |-> FALSE, seal |-> <<0, 0>>] >>\n' in text
+
+
+def test_a_record_of_losses_is_a_module_of_tla() -> None:
+    text = traces.module(LOSS, [SOUND_LOSS])
+    assert 'Processes == {"p1"}\nMostOffsets == 5\n' in text
+    assert '[ev |-> "mirror", mirror |-> [founding |-> 1, reset |-> 0, lepoch |-> 2, pos |-> 2]],\n' in text
+    assert '[ev |-> "deliver", p |-> "p1", got |-> <<{<<0, 1>>, <<1, 1>>, <<2, 1>>}, {}>>],\n' in text
 
 
 def test_one_run_has_traces_with_as_many_lanes() -> None:
@@ -151,7 +203,7 @@ def tlc() -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("tlc")
-@pytest.mark.parametrize(("model", "sound"), [(LEASE, SOUND), (BATCH, SOUND_BATCH)], ids=["Lease", "Batch"])
+@pytest.mark.parametrize(("model", "sound"), [(LEASE, SOUND), (BATCH, SOUND_BATCH), (LOSS, SOUND_LOSS)])
 def test_a_sound_record_is_replayed(model: Traced, sound: Trace) -> None:
     assert specs.replay(model, [sound]) is None
 
@@ -193,6 +245,28 @@ def test_a_record_with_a_false_step_is_rejected_there(trace: Trace) -> None:
 )
 def test_a_batch_with_a_false_step_is_rejected_there(trace: Trace) -> None:
     stop = specs.replay(BATCH, [SOUND_BATCH, trace])
+    assert stop is not None
+    assert (stop.trace, stop.step) == (trace, len(trace.steps) - 1)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("tlc")
+@pytest.mark.parametrize(
+    "trace",
+    [
+        pytest.param(changed(6, SOUND_LOSS, ev="settle", cut=0, lepoch=1, pos=(1, 0)), id="a settled position rises"),
+        pytest.param(changed(7, SOUND_LOSS, under=2), id="a plan has a leader epoch that Redis does not have"),
+        pytest.param(changed(10, SOUND_LOSS, pos=(4, 3)), id="a commit goes beyond the batch"),
+        pytest.param(changed(12, SOUND_LOSS, ev="show", pos=(3, 3)), id="a newer leader epoch hides the cut"),
+        pytest.param(changed(12, SOUND_LOSS, cut=3, pos=(3, 3)), id="the cut is not where the older leader epoch ends"),
+        pytest.param(changed(13, SOUND_LOSS, mirror=(1, 0, 2, 3)), id="the mirror is above a new record"),
+        pytest.param(changed(15, SOUND_LOSS, lepoch=2), id="a recovery hides the cut"),
+        pytest.param(changed(15, SOUND_LOSS, pos=(2, 2)), id="a recovery takes a position back"),
+        pytest.param(changed(15, SOUND_LOSS, unheard=frozenset()), id="a recovery waits for nobody"),
+    ],
+)
+def test_a_loss_with_a_false_step_is_rejected_there(trace: Trace) -> None:
+    stop = specs.replay(LOSS, [SOUND_LOSS, trace])
     assert stop is not None
     assert (stop.trace, stop.step) == (trace, len(trace.steps) - 1)
 

@@ -184,32 +184,31 @@ class LossRecorder(Recorder):
     ) -> Step | None:
         """The step of a verb; None of a verb that the model does not have."""
         given, call = asked["arguments"], asked["call"]
-        i = tps.index(tp) if tp in tps else None
+        i, step = tps.index(tp) if tp in tps else None, None
         match verb:
             case "create_positions" if "nonce" in changed:
-                return {"ev": "found", "knows": bool(call["founding"])}
+                step = {"ev": "found", "knows": bool(call["founding"])}
             case "join":
-                return {"ev": "join", "m": self._member(call["member"])}
+                step = {"ev": verb, "m": self._member(call["member"])}
             case "claim" if i is not None:
                 under, claims = given["leader_epochs"][i], self._number(call["founding"])
-                return {"ev": verb, "under": 0 if under == "-" else int(under) + 1, "claims": claims, "at": int(given["reset"])}
-            case "acquire" | "show":
-                return {"ev": verb}
-            case "authorize":
-                lanes = self._owned(given["lanes"][i], reply["owned"].split("\n")[i]) if i is not None else set[int]()
-                return {"ev": verb, "lanes": lanes} if lanes else None
-            case "commit" if not reply["unread"]:
-                return {"ev": verb}
+                under = 0 if under == "-" else int(under) + 1
+                step = {"ev": verb, "under": under, "claims": claims, "at": int(given["reset"])}
+            case "authorize" if i is not None and (lanes := self._owned(given["lanes"], reply["owned"], i)):
+                step = {"ev": verb, "lanes": lanes}
             case "recreate" if i is not None:
-                return {"ev": "settle", "cut": int(given["places"][i]["position"])}
+                step = {"ev": "settle", "cut": int(given["places"][i]["position"])}
             case "recover" if i is not None and "nonce" in changed:
-                return self._recover(given["extents"][i], call)
-        return None
+                step = self._recover(given["extents"][i], call)
+            case "acquire" | "show" | "commit" if not reply.get("unread"):
+                step = {"ev": verb}
+        return step
 
     @staticmethod
-    def _owned(asked: str, owned: str) -> set[int]:
-        """The lanes of a partition that Redis authorised."""
-        ranges = [HashRange.parse(part.split()[0]) for part in owned.replace("all", asked).split(";") if part]
+    def _owned(asked: Sequence[str], owned: str, i: int) -> set[int]:
+        """The lanes of one partition of a call that Redis authorised."""
+        text = owned.split("\n")[i].replace("all", asked[i])
+        ranges = [HashRange.parse(part.split()[0]) for part in text.split(";") if part]
         return {n for n, h in enumerate(HASHES, 1) if any(h in hashes for hashes in ranges)}
 
     def _recover(self, extent: Mapping[str, str], call: Mapping[str, str]) -> Step:

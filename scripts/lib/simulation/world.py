@@ -102,7 +102,9 @@ class World:
         self.server.reads_on = Random(f"{seed} reads").random() < 0.3  # noqa: S311 - other schedules stay as they were
         self.sets: tuple[World, ...] = (self,)  # this group, and the other replica sets
         self.peaceful = self.chance(0.12)
-        self.server.fates = PEACEFUL_FATES if self.peaceful else FATES_OF_ONE_LIFE if modelled in ("Batch", "Loss") else FATES
+        self.server.fates = (
+            PEACEFUL_FATES if self.peaceful else FATES_OF_ONE_LIFE if modelled in ("Batch", "Loss") else FATES
+        )
         self._draw_kinds(seed)
         by_key = self.without_order or self.joined or modelled
         whole = self.peaceful and not by_key and Random(f"{seed} whole").random() < 0.3  # noqa: S311 - likewise

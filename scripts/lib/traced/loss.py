@@ -78,7 +78,9 @@ def _assert_beginnings(step: Step, before: Before) -> Forged:
     if step["ev"] != "authorize" or not before.answers:
         return None
     now, ends = before.redis["pos"], before.ends.get(step["p"], before.redis["pos"])
-    ahead = tuple(max(at, end) if n in step["lanes"] else at for n, (at, end) in enumerate(zip(now, ends, strict=True), 1))
+    ahead = tuple(
+        max(at, end) if n in step["lanes"] else at for n, (at, end) in enumerate(zip(now, ends, strict=True), 1)
+    )
     return [step, before.claim(pos=ahead)] if ahead != now else None
 
 
@@ -115,7 +117,7 @@ def _recover_by_proof(step: Step, before: Before) -> Forged:
     if step["ev"] != "recover":
         return None
     now = step.get("pos", before.redis["pos"])
-    return [{**step, "pos": (1 + max(max(now), before.mirror[3], *map(max, before.ends.values())), *now[1:])}]
+    return [{**step, "pos": (1 + max(*now, before.mirror[3], *map(max, before.ends.values())), *now[1:])}]
 
 
 def _one_founding(step: Step, before: Before) -> Forged:
