@@ -66,7 +66,7 @@ def _found(
     log, own_ends = with_epoch_ends(state.log, own, seen)
     known, reach = _known(state, acquired, bounds, seen)
     log, known_ends = with_epoch_ends(log, known, seen)
-    cut = data_loss.cuts_by(known, known_ends, reach) | data_loss.cuts(own, own_ends)
+    cut = data_loss.lowest(data_loss.cuts_by(known, known_ends, reach), data_loss.cuts(own, own_ends))
     lost = data_loss.lost(bounds, acquired.topic_ids, log.topics, cut)
     log, ends = judged(log, data_loss.reach(acquired.progress), lost, seen)
     found = tuple(data_loss.losses(acquired.progress, ends, acquired.topic_ids, log.topics, cut))

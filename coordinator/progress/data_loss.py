@@ -9,7 +9,7 @@ Of this module, tasks know only `LOW_MS`: `spark_coop_source/fetch/fetch.py` fin
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordinator.errors import DataLossError
 from coordinator.progress.leader_epochs import Extent, Extents
@@ -160,6 +160,15 @@ def cuts_by(
     read = {tp: Extent(extent.epoch, min(extent.end, reach[tp])) for tp, extent in extents.items()}
     unread = {tp: Unread(tp, cut.read, cut.end, cut.epoch) for tp, cut in cuts(extents, ends).items()}
     return {**unread, **cuts(read, ends)}
+
+
+def lowest(of_group: Mapping[TopicPartition, Cut], own: Mapping[TopicPartition, Cut]) -> dict[TopicPartition, Cut]:
+    """The cuts that the group's facts or those of this process show; where both do, to the lower end.
+
+    An old copy of Redis has positions of before an earlier cut, which this process may know no more.
+    """
+    both = {tp: replace(own[tp], end=min(own[tp].end, of_group[tp].end)) for tp in of_group.keys() & own.keys()}
+    return {**of_group, **own, **both}
 
 
 def reach(progress: Mapping[TopicPartition, Progress]) -> dict[TopicPartition, int]:

@@ -162,8 +162,14 @@ FAULTS = (
     Fault(
         "leader-epoch-facts",
         "a log that was cut and has grown again looks whole",
-        Put(f"{_LOSING}:_found", "| data_loss.cuts(own, own_ends)", ""),
+        Put(f"{_LOSING}:_found", "data_loss.cuts(own, own_ends)", "{}"),
         f"{_MEMBER}losing.py::test_the_log_was_cut_below_the_last_batch__data_loss",
+    ),
+    Fault(
+        "leader-epoch-facts",
+        "a cut that this process knows hides a deeper one that Redis shows",
+        Put("coordinator/progress/data_loss.py:lowest", ", **both", ""),
+        f"{_MEMBER}losing.py::test_redis_knows_an_earlier_cut_that_is_deeper__move_back_to_that",
     ),
     Fault(
         "leader-epoch-facts",

@@ -297,6 +297,23 @@ def test_the_log_was_cut__move_back_to_the_cut_and_forget_the_batch() -> None:
     assert decision == accepted(state, CUT, losses=losses, log=log)
 
 
+def test_redis_knows_an_earlier_cut_that_is_deeper__move_back_to_that() -> None:
+    """An old copy of Redis answers: its position is from before a cut that was accepted."""
+    state = unclean()
+    decision = decided(
+        settle_losses,
+        state,
+        ACCEPT,
+        (ReadEpochEnds({TP: 3}), {TP: 15}),
+        (ReadExtents(("orders",)), {TP: "2@18 reset=0 topic=id-1"}),
+        (ReadProgress((TP,)), {TP: Progress((Segment(WHOLE, 18),))}),
+        (ReadEpochEnds({TP: 2}), {TP: 12}),
+        (Recreate({"orders": ORDERS}, {TP: 12}, {TP: "4@100 reset=0 topic=id-1"}), None),
+        MIRROR,
+    )
+    assert any("records 12-19" in str(effect.arguments.get("text")) for effect in decision.effects)
+
+
 def test_a_newer_leader_epoch_of_a_silent_leader__is_checked_once_it_answers() -> None:
     state = unclean()
     state = replace(state, log=replace(state.log, silent=frozenset({TP})))
