@@ -20,7 +20,7 @@ LONGEST = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class SharedPieces:
     """The pieces of a stretch; `length` is that of each but the first and the last one, 0 while it is not known."""
 
     stretch: OffsetRange
@@ -42,7 +42,7 @@ class Pieces:
         passed = (position - start) // self.length + 1  # 0 from the first piece, which is no longer than others
         return range(start + passed * self.length, self.stretch.until, self.length)
 
-    def learned(self, block: Block, most_bytes: int) -> "Pieces":
+    def learned(self, block: Block, most_bytes: int) -> "SharedPieces":
         """The same after its task has read a block: if it is the first one, a piece has about `most_bytes`."""
         if self.length or block.offsets.start != self.stretch.start:
             return self

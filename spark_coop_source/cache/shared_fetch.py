@@ -31,7 +31,7 @@ from coordinator.values.ranges import OffsetRange
 from coordinator.values.subscription import TopicPartition
 from spark_coop_source.cache import block_format, leftovers
 from spark_coop_source.cache.blocks import Block, BlockCache, BlockReader
-from spark_coop_source.cache.pieces import Pieces
+from spark_coop_source.cache.pieces import SharedPieces
 from spark_coop_source.cache.publisher import Fetch, Publisher
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class SharedReading:
     schema: pa.Schema  # of the fetched batches
     fetch: Fetch
     position: int = 0
-    _pieces: Pieces = field(init=False)
+    _pieces: SharedPieces = field(init=False)
     _publisher: Publisher | None = None
     _alone: bool = False
     _missed: int = -1
@@ -84,7 +84,7 @@ class SharedReading:
     _pause_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self._pieces = Pieces(self.stretch.offsets)
+        self._pieces = SharedPieces(self.stretch.offsets)
 
     def read(self) -> Generator[WantedRecords, None, None]:
         """The wanted records in offset order, up to `position`. The caller fetches the rest alone.
