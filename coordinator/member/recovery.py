@@ -98,7 +98,10 @@ def _newest(
             continue
         same = at if mirrored and mirrored.epoch == epochs[tp] else ()
         stacked = HashMap.stacked((f.hashes, f.position) for f in (*of_tp, *same))
-        newest[tp] = Extent(epochs[tp], max(f.position for f in of_tp)), tuple(Fact(h, max(p)) for h, p in stacked)
+        newest[tp] = (
+            Extent(epochs[tp], max(f.position for f in (*of_tp, *same))),
+            tuple(Fact(h, max(p)) for h, p in stacked),
+        )
     return newest
 
 

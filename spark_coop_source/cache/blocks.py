@@ -170,7 +170,7 @@ class BlockCache:
         return None
 
     def forget(self, stretch: str) -> None:
-        """Remove the free memory of this stretch: no more of it is published."""
+        """Remove the free memory of this stretch. A task that still publishes some of it takes new memory."""
         with suppress(OSError):
             for name in self._files.names():
                 if name.startswith(f"{stretch}.free."):

@@ -50,13 +50,14 @@ class Publisher:
         self._thread = thread
 
     def stop(self) -> None:
-        """Stop the thread, wait for it, and release the right to publish."""
+        """Stop the thread, and wait for it. It releases the right to publish at its end."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
         if self._thread:
             self._thread.join()
-        self._cache.unlock(self._lock)
+        else:
+            self._cache.unlock(self._lock)
 
     def has_passed(self, position: int) -> bool:
         """Whether it has published this offset."""
@@ -68,14 +69,24 @@ class Publisher:
         return self.piece.start <= position < self.piece.until
 
     def is_over(self, position: int) -> bool:
-        """Whether a task at this position needs it no more. If it failed before, the task still raises its error."""
-        return position >= self.piece.until or (position < self.piece.start and self._stopped and not self._error)
+        """Whether a task at this position needs it no more. Its error will be met again by a task that arrives."""
+        return position >= self.piece.until or (position < self.piece.start and self._stopped)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it stopped because of an error, or because it could not publish a block."""
+        return self._refused or self._error is not None
 
     def wait(self, position: int) -> bool:
-        """Wait until it has published this offset (True), or stopped before it (False). Raises the thread's error."""
+        """Wait until it has published this offset (True), or stopped before it (False).
+
+        Raises the thread's error, if this is the first offset that it could not publish.
+        """
         with self._changed:
+            self._left = max(self._left, 1)  # its task has read all before, perhaps from blocks of another task
+            self._changed.notify_all()
             self._changed.wait_for(lambda: self._position > position or self._stopped)
-            if self._position <= position and self._error:
+            if self._position == position and self._error:
                 raise self._error
             return self._position > position
 
@@ -84,7 +95,7 @@ class Publisher:
         """Whether it stopped because it could not publish a block."""
         return self._refused
 
-    def read(self, size: int) -> None:
+    def credit(self, size: int) -> None:
         """Its own task has read so many bytes: it may publish as many more."""
         with self._changed:
             self._left += size
@@ -99,6 +110,7 @@ class Publisher:
         except Exception as error:  # noqa: BLE001  `wait` raises it again
             self._error = error
         finally:
+            self._cache.unlock(self._lock)
             with self._changed:
                 self._stopped = True
                 self._changed.notify_all()

@@ -49,7 +49,7 @@ A piece is about as large.
 """
 
 MOST_PIECES = min(AHEAD // 2, os.cpu_count() or 1)
-"""The most pieces that tasks publish at once: as many as cores decode, so that they also fit into the cache."""
+"""A task publishes one of so many next pieces: as many as cores decode, and as fit into the cache."""
 
 
 def stretch_name(batch: str, tp: TopicPartition, stretch: OffsetRange) -> str:
@@ -79,6 +79,7 @@ class SharedReading:
     _pieces: SharedPieces = field(init=False)
     _publisher: Publisher | None = None
     _alone: bool = False
+    _only_here: bool = False  # work ahead has failed; the task will meet the reason when it arrives
     _missed: int = -1
     _last_progress: float = 0.0
     _pause_s: float = 0.0
@@ -115,9 +116,10 @@ class SharedReading:
     def _work_ahead(self) -> None:
         """Publish the next piece that no task has begun, if this task publishes none."""
         if self._publisher and self._publisher.is_over(self.position):
+            self._only_here |= self._publisher.failed
             self._stop_publishing()
         for start in islice(self._pieces.behind(self.position), min(self.stretch.readers, MOST_PIECES)):
-            if self._publisher or self._alone:
+            if self._publisher or self._alone or self._only_here:
                 return
             if not self.cache.find(self.name, start):
                 self._publishes(start)
@@ -135,7 +137,7 @@ class SharedReading:
         yield WantedRecords(OffsetRange(self.position, block.offsets.until), parts)
         self._pieces = self._pieces.learned(block, self._ahead)
         if self._publisher and self._publisher.covers(self.position):
-            self._publisher.read(block.size)
+            self._publisher.credit(block.size)
         self._moved(block.offsets.until)
 
     def _unpacked(self, block: Block, read: BlockReader) -> list[tuple[int, pa.RecordBatch]] | None:
@@ -162,7 +164,9 @@ class SharedReading:
         try:
             lock = next(filter(None, map(self.cache.lock, names)), None)
         except OSError:  # no other task can either
-            self._go_alone()
+            self._only_here = True
+            if position == self.position:
+                self._go_alone()
             return True
         if lock is None:
             return False

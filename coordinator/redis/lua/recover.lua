@@ -85,7 +85,7 @@ end
 -- Whether to store the leader epoch of the proofs with the positions: a position may be from before a cut, and only the
 -- leader epoch that Redis has with it shows that (rule: leader-epoch-facts). So Redis keeps it if a hash is done beyond
 -- its own proof.
-local function proves_all(keys, partition, segments, extent)
+local function stores_extent(keys, partition, segments, extent)
   local epoch, reset_of, id = leader_epoch_of(extent.text)
   if extent.text == '' or older then return false end
   require_argument(epoch and reset_of == A.reset, 'leader epoch', extent.text)
@@ -126,7 +126,7 @@ for i = 1, #A.places do
     local proof = (position == '-' or of_another) and '0' or position
     local whole = { lo = '0000000000000000', hi = '7fffffffffffffff', position = proof, ics = NOTHING }
     local segments = added or (missing and { whole }) or raised(p.keys, { whole })
-    local extent = proves_all(p.keys, partition, segments, A.extents[i]) and A.extents[i].text
+    local extent = stores_extent(p.keys, partition, segments, A.extents[i]) and A.extents[i].text
     placed[#placed + 1] = { keys = p.keys, topic = topic, id = id, count = (newer or not recorded) and count,
       partition = partition, segments = segments, extent = extent }
   end

@@ -103,6 +103,7 @@ def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
         pytest.param(Extent(3, 15), WHOLE, (4, 20), {WHOLE: 20}, id="it knows a newer leader epoch than the mirror"),
         pytest.param(Extent(4, 15), LEFT, (4, 20), {LEFT: 20, RIGHT: 15}, id="both know the same"),
         pytest.param(Extent(4, 15), WHOLE, (4, 20), {WHOLE: 20}, id="both, of the same hashes"),
+        pytest.param(Extent(4, 25), LEFT, (4, 25), {LEFT: 25, RIGHT: 25}, id="the mirror is further in it"),
         pytest.param(Extent(3, 15), LEFT, (4, 20), {LEFT: 20}, id="an older one proves nothing of other hashes"),
         pytest.param(Extent(5, 15), LEFT, (5, 15), {WHOLE: 15}, id="the mirror knows a newer one"),
     ],

@@ -214,6 +214,18 @@ def test_strikes_outlive_positions_that_move_and_no_topic(
     assert world.events("release") == [f"orders 0 {WHOLE}: its topic was created again"] * (2 - len(left))
 
 
+def test_a_look_of_before_a_recovery_shows_no_leader_epoch(world: World) -> None:
+    """Rule: leader-epoch-facts. The old epoch shows that the higher position may be from before a cut."""
+    me, key = world.owner(p0=100), GroupKeys(world.group).epoch("orders")
+    world.redis.hset(key, "0", "3@100 reset=0 topic=id-1")
+    world.restart()
+    proof = {TP: ("4@60 reset=0 topic=id-1", (Fact(LOWER, 60),))}
+    world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None}, extents=proof)
+    with pytest.raises(verdicts.Rejoin):
+        world.store.positions.report_ends({TP: 200}, {TP: "4@200 reset=0 topic=id-1"}, 0, me)
+    assert world.redis.hget(key, "0") == "3@100 reset=0 topic=id-1"
+
+
 def test_a_key_of_another_type_is_refused_by_name(world: World) -> None:
     world.redis.set(GroupKeys(world.group).meta, "somebody else's")
     with pytest.raises(StateFormatError, match="did not write"):
