@@ -117,7 +117,7 @@ BROKEN = {
             "lane.position) for h in missing",
             "lane.until) for h in missing",
         ),
-        "leader-epoch-facts": Fails(f"{_LUA}/recover.lua:proves_all", "less(proof"),
+        "leader-epoch-facts": Fails(f"{_LUA}/recover.lua:stores_extent", "less(proof"),
         "loss-of-state": Put(f"{_LUA}/show.lua", "local bad = lost()", "local bad = other_schema()"),
         "recovering-session": Begins(f"{_LUA}/shared/leases.lua:recovering", "return nil"),
     },

@@ -180,13 +180,13 @@ FAULTS = (
     Fault(
         "leader-epoch-facts",
         "a recovery stores a newer leader epoch for a position that Redis still has",
-        Fails(f"{_RECOVER}:proves_all", "less(proof"),
+        Fails(f"{_RECOVER}:stores_extent", "less(proof"),
         f"{_REDIS}recovery.py::test_a_recovery_stores_the_leader_epoch_of_its_proofs_with_the_positions",
     ),
     Fault(
         "leader-epoch-facts",
         "a recovery compares the position of a lane with the proof of another one",
-        Put(f"{_RECOVER}:proves_all", "p.right and p.right.a or '0'", "proven[1] and proven[1].a or '0'"),
+        Put(f"{_RECOVER}:stores_extent", "p.right and p.right.a or '0'", "proven[1] and proven[1].a or '0'"),
         f"{_REDIS}recovery.py::test_a_recovery_stores_the_leader_epoch_of_its_proofs_with_the_positions",
     ),
     Fault(
