@@ -68,8 +68,8 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     parts = {tp: facts.get(tp, ()) for tp in mine if proven[tp] is None}
     proofs = {tp: parts.get(tp, position) for tp, position in proven.items()}
     extents = {tp: extent for tp, extent in mirroring.extents(in_force, topics).items() if tp not in cut}
-    ids = {name: topic.id for name, topic in topics.items()}
-    under = {tp: (e.text(reset, ids[tp.topic]), of) for tp, (e, of) in _newest(state, extents, mirror, facts).items()}
+    newest = _newest(state, extents, mirror, facts)
+    under = {tp: (extent.text(reset, topics[tp.topic].id), of) for tp, (extent, of) in newest.items()}
     if seen.done(Recover(str(verdict), reset, topics, proofs, growths, _policy(state, offsets), founding, under)):
         return Decision(state, (), LookAgain(RETRY_MS, "other members may prove positions that this one cannot"))
     life = replace(state.life.rejoining(), verdict=None)
@@ -96,12 +96,10 @@ def _newest(
         mirrored, at = newest.get(tp, (None, ()))
         if tp not in epochs or (mirrored and epochs[tp] < mirrored.epoch):
             continue
-        same = at if mirrored and mirrored.epoch == epochs[tp] else ()
-        stacked = HashMap.stacked((f.hashes, f.position) for f in (*of_tp, *same))
-        newest[tp] = (
-            Extent(epochs[tp], max(f.position for f in (*of_tp, *same))),
-            tuple(Fact(h, max(p)) for h, p in stacked),
-        )
+        same = (*of_tp, *(at if mirrored and mirrored.epoch == epochs[tp] else ()))
+        stacked = HashMap.stacked((f.hashes, f.position) for f in same)
+        extent = Extent(epochs[tp], max(f.position for f in same))
+        newest[tp] = extent, tuple(Fact(hashes, max(positions)) for hashes, positions in stacked)
     return newest
 
 

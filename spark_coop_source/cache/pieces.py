@@ -31,8 +31,9 @@ class SharedPieces:
         start, until = self.stretch.start + FIRST, self.stretch.until
         if position < start:
             return OffsetRange(self.stretch.start, min(start, until))
-        start += self.length and (position - start) // self.length * self.length
-        return OffsetRange(start, min(start + self.length, until) if self.length else until)
+        length = self.length or len(self.stretch)
+        start += (position - start) // length * length
+        return OffsetRange(start, min(start + length, until))
 
     def behind(self, position: int) -> range:
         """Where the pieces begin that lie behind the one with this offset; none while their length is not known."""

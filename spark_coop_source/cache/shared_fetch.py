@@ -180,7 +180,7 @@ class SharedReading:
 
     @property
     def _ahead(self) -> int:
-        return max(1, self.cache.most_bytes // AHEAD)  # with 0, a publisher and its task would wait for each other
+        return self.cache.most_bytes // AHEAD
 
     def _be_patient(self) -> None:
         if self._waited_s() > 2 * PATIENCE_S:

@@ -203,7 +203,9 @@ def tlc() -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("tlc")
-@pytest.mark.parametrize(("model", "sound"), [(LEASE, SOUND), (BATCH, SOUND_BATCH), (LOSS, SOUND_LOSS)])
+@pytest.mark.parametrize(
+    ("model", "sound"), [(LEASE, SOUND), (BATCH, SOUND_BATCH), (LOSS, SOUND_LOSS)], ids=["Lease", "Batch", "Loss"]
+)
 def test_a_sound_record_is_replayed(model: Traced, sound: Trace) -> None:
     assert specs.replay(model, [sound]) is None
 
