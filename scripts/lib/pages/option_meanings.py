@@ -234,8 +234,8 @@ MEANINGS: Mapping[Section, Mapping[str, Meaning]] = {
     },
     Section.CACHE: {
         "cache_bytes": Meaning(_BOTH,
-            "The most shared memory on a host for records that several tasks read, over all queries of a user. One task"
-            " fetches them for all. 0: each task fetches for itself."),
+            "The most shared memory on a host for records that several tasks read, over all queries of a user. Each is"
+            " fetched by one of them. 0: each task fetches for itself."),
     },
     Section.FUNCTION: {
         "function": Meaning(_BOTH,
