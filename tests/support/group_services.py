@@ -189,12 +189,15 @@ class Group:
         self.redis.delete(*self.keys)
         self.clock.at_wait = self.end_recovery
 
-    def end_recovery(self) -> None:
-        """Let a recovery end now, as if a session had passed; if none goes on, the next wait tries again."""
-        if self.redis.hexists(GroupKeys(self.name).meta, "recovering_until"):
-            self.redis.hset(GroupKeys(self.name).meta, "recovering_until", self.store.positions.now_ms() - 1)
+    def end_recovery(self, heard: str = "") -> None:
+        """Let a recovery end now, as if a session had passed; the next wait tries again, if none goes on, or if it has
+        not heard this member yet: the wait may be of another one, which must not be earlier."""
+        keys = GroupKeys(self.name)
+        goes_on = self.redis.hexists(keys.meta, "recovering_until")
+        if goes_on and (not heard or self.redis.zscore(keys.leases, heard) is not None):
+            self.redis.hset(keys.meta, "recovering_until", self.store.positions.now_ms() - 1)
         else:
-            self.clock.at_wait = self.end_recovery
+            self.clock.at_wait = lambda: self.end_recovery(heard)
 
     def copied(self) -> dict[str, bytes]:
         """All keys of the group as they are now, for `restore`."""
@@ -208,10 +211,10 @@ class Group:
             for key, value in copy.items():
                 binary.restore(key, 0, value)
 
-    def restart_redis(self) -> None:
-        """Write another run id to the group, as if the server had been restarted."""
+    def restart_redis(self, heard: str = "") -> None:
+        """Write another run id to the group, as if the server had been restarted; `heard`: see `end_recovery`."""
         self.redis.hset(GroupKeys(self.name).meta, "run_id", "0")
-        self.clock.at_wait = self.end_recovery
+        self.clock.at_wait = lambda: self.end_recovery(heard)
 
 
 def _joined(settings: GroupSettings) -> tuple[str, ...]:

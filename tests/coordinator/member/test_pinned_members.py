@@ -179,14 +179,14 @@ def test_a_new_partition_is_not_read(members: Group, tp: TopicPartition) -> None
 
 
 def test_members_go_on_after_a_loss_of_redis_and_their_spare_still_waits(members: Group, tp: TopicPartition) -> None:
-    first = pinned(members, tp, LOWER, session_ms=2_000)
+    first = pinned(members, tp, LOWER)
     done = confirmed(members, first)
     members.kafka.produce(tp.topic, keyed(4, first=5))
-    spare = pinned(members, tp, LOWER, session_ms=2_000)
+    spare = pinned(members, tp, LOWER)
     with ThreadPoolExecutor(1) as own_thread:
         waiting = own_thread.submit(spare.next_offset, empty(members), UNLIMITED)
         with beating(first):
-            members.restart_redis()
+            members.restart_redis(heard=first.member)
             end = confirmed(members, first, done)
             assert not waiting.done()
         assert positions(members, tp) == {LOWER: 9, UPPER: 0}
