@@ -1,9 +1,10 @@
 """Record batches of one schema as bytes. Each batch can be read alone.
 
-    places of the batches, one more than batches | batch | batch | ...      numbers in the machine's byte order
+    places of the batches, one more than batches | schema | batch | batch | ... | end
 
-A batch is an Arrow message. A reader copies the bytes of its batch only, and decodes nothing. An empty batch takes no
-bytes. Knows Arrow; nothing of files, nor of the content of batches.
+Places are numbers in the machine's byte order. From the schema on, it is a stream of Arrow messages without the empty
+batches. A reader copies the bytes of its batch only, and decodes nothing. Knows Arrow; nothing of files, nor of the
+content of batches.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,34 +13,41 @@ from typing import BinaryIO, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 _PLACE = np.dtype(np.int64)
+_END_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The parts of a block to write, in order."""
+    """Batches to write, and their places in the block; no batches if all are empty."""
 
-    parts: Sequence[memoryview]
+    batches: Sequence[pa.RecordBatch]
+    places: NDArray[np.int64]
 
     @classmethod
     def of(cls, batches: Sequence[pa.RecordBatch]) -> Self:
-        """The batches, copied to memory of their own; no bytes if all are empty."""
-        if not any(map(len, batches)):
-            return cls([])
-        messages = [memoryview(batch.serialize() if len(batch) else b"") for batch in batches]
-        first = (len(messages) + 1) * _PLACE.itemsize
-        places = first + np.cumsum([0, *(message.nbytes for message in messages)], dtype=_PLACE)
-        return cls([places.data, *messages])
+        """The places of these batches, of which nothing is copied."""
+        sizes = [pa.ipc.get_record_batch_size(batch) if len(batch) else 0 for batch in batches]
+        if not any(sizes):
+            return cls((), np.zeros(1, _PLACE))
+        first = (len(sizes) + 1) * _PLACE.itemsize + batches[0].schema.serialize().size
+        return cls(batches, first + np.cumsum([0, *sizes], dtype=_PLACE))
 
     @property
     def size(self) -> int:
-        """Bytes of all parts."""
-        return sum(part.nbytes for part in self.parts)
+        """Bytes of the block."""
+        return int(self.places[-1]) + _END_BYTES if self.batches else 0
 
     def write(self, file: BinaryIO) -> None:
-        """Write all parts."""
-        file.writelines(self.parts)
+        """Write the block: each column from its own memory."""
+        if not self.batches:
+            return
+        file.write(self.places.data)
+        with pa.ipc.new_stream(pa.PythonFile(file, "w"), self.batches[0].schema) as stream:
+            for batch in filter(len, self.batches):
+                stream.write_batch(batch)
 
 
 def unpacked(

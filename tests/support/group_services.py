@@ -190,8 +190,10 @@ class Group:
         self.clock.at_wait = self.end_recovery
 
     def end_recovery(self, heard: str = "") -> None:
-        """Let a recovery end now, as if a session had passed; the next wait tries again, if none goes on, or if it has
-        not heard this member yet: the wait may be of another one, which must not be earlier."""
+        """Let a recovery end now, as if a session had passed. If none goes on, the next wait tries again.
+
+        So it does if the recovery has not `heard` this member yet: another one that waits must not join before it.
+        """
         keys = GroupKeys(self.name)
         goes_on = self.redis.hexists(keys.meta, "recovering_until")
         if goes_on and (not heard or self.redis.zscore(keys.leases, heard) is not None):

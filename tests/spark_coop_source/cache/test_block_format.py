@@ -35,11 +35,12 @@ def test_those_wanted_come_back_unless_they_are_empty(values: list[list[bytes | 
 
 def test_a_reader_of_one_batch_reads_its_place_and_its_bytes() -> None:
     packed = Packed.of([batch_of([b"x" * 10_000]), batch_of([b"small"]), batch_of([b"y" * 10_000])])
-    content, read = b"".join(packed.parts), list[int]()
+    file, read = io.BytesIO(), list[int]()
+    packed.write(file)
 
     def counted(at: int, size: int) -> bytes:
         read.append(size)
-        return content[at : at + size]
+        return file.getvalue()[at : at + size]
 
     ((number, batch),) = unpacked(counted, [1], SCHEMA)
     assert (number, batch.column("value").to_pylist()) == (1, [b"small"])
