@@ -166,9 +166,9 @@ class KafkaLog:
             beginnings = {tp: at.offset for tp, at in found[EARLIEST].items()}
         return {tp: Bounds(beginnings[tp], *found[LATEST][tp]) for tp in wanted if tp not in missing}
 
-    def watch(self, ends: Mapping[TopicPartition, int], wake: Callable[[], None]) -> None:
+    def watch(self, ends: Mapping[TopicPartition, int], wake: Callable[[], None]) -> int:
         """Call `wake`, in another thread, once one of these logs has a record at its end; see `watch`."""
-        self._watch.begin(self._connection.leaders, ends, wake)
+        return self._watch.begin(self._connection.leaders, ends, wake)
 
     def leader(self, tp: TopicPartition) -> int:
         """The id of the broker that leads a partition, by the last answer."""

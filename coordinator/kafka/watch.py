@@ -1,15 +1,16 @@
 """Waits for new records: a fetch to each leader stays open at the ends of the logs, and returns with the first record.
 
-    idle query    looks at Redis and Kafka every 250 ms
+    idle query    looks at Redis and Kafka every second; every 250 ms where a fetch is missing
     new record    a fetch returns, and the query looks at once
 
 The fetches have connections of their own, since a broker answers the requests of a connection one after the other.
-They only end waits: nobody trusts a fetch that has not returned, and without any a query looks every 250 ms.
+They only end waits: what a query reads never depends on them.
 """
 
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kafka import KafkaAdminClient
@@ -26,7 +27,7 @@ from coordinator.values.subscription import TopicPartition
 
 _log = logging.getLogger(__name__)
 
-WATCH_MS = 2_000
+WATCH_MS = 5_000
 """The longest that a fetch stays open; the next wait opens another."""
 
 CONNECT_MS = 1_000
@@ -37,6 +38,16 @@ AGAIN_S = 300.0
 
 LAST_VERSION = 12
 """The last version of the request that names topics instead of their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenFetch:
+    """A fetch at one leader: its answer to come, and how long it waits for records at which ends."""
+
+    answer: Future
+    ends: OfTopics
+    until_s: float
+
 
 _Topic = FetchRequest.FetchTopic
 _Partition = FetchRequest.FetchTopic.FetchPartition
@@ -49,29 +60,40 @@ class LogWatch:
         """`kafka` holds kafka-python's keyword arguments. It connects at the first `begin`."""
         self._kafka, self._isolation = kafka, isolation
         self._client: tuple[KafkaAdminClient, KafkaConnectionManager] | None = None
-        self._open: dict[int, Future] = {}  # by leader
+        self._open: dict[int, _OpenFetch] = {}  # by leader
         self._not_before_s = 0.0
 
     def begin(
         self, leaders: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], wake: Callable[[], None]
-    ) -> None:
-        """Open a fetch to each leader that has none. `wake` is called once one of them has returned records."""
+    ) -> int:
+        """Open a fetch to each leader that has none. `wake` is called once one of them has returned records.
+
+        Returns the milliseconds until the first of them ends; 0 if one of the logs is not watched at its end.
+        """
         if time.monotonic() < self._not_before_s:
-            return
-        led = {tp: end for tp, end in ends.items() if (at := leaders.get(tp, -1)) >= 0 and not self.waits_for(at)}
+            return 0
+        led = {tp: end for tp, end in ends.items() if leaders.get(tp, -1) >= 0}
+        topics_of = by_leader(led, leaders)
         try:
-            for leader, topics in by_leader(led, leaders).items():
-                (answer,) = self._manager().run(_opened, self._manager(), leader, self._request(topics))
-                self._open[leader] = answer
-                answer.add_callback(lambda answer: wake() if _has_records(answer) else None)
+            for leader, topics in topics_of.items():
+                if not self.waits_for(leader):
+                    (answer,) = self._manager().run(_opened, self._manager(), leader, self._request(topics))
+                    self._open[leader] = _OpenFetch(answer, topics, time.monotonic() + WATCH_MS / 1_000)
+                    answer.add_callback(lambda answer: wake() if _has_records(answer) else None)
         except (CoopKafkaError, KafkaError, OSError, RuntimeError) as error:
             _log.debug("no fetch waits for new records: %s", error)
             self.close()
             self._not_before_s = time.monotonic() + AGAIN_S
+            return 0
+        there = (self.waits_for(leader) and self._open[leader].ends == topics for leader, topics in topics_of.items())
+        if len(led) < len(ends) or not all(there):
+            return 0
+        until_s = min((self._open[leader].until_s for leader in topics_of), default=0.0)
+        return max(0, int(1_000 * (until_s - time.monotonic())))
 
     def waits_for(self, leader: int) -> bool:
         """Whether this leader has a fetch that it has not answered."""
-        return leader in self._open and not self._open[leader].is_done
+        return leader in self._open and not self._open[leader].answer.is_done
 
     def close(self) -> None:
         """Close the connections; a later `begin` opens others."""

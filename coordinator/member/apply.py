@@ -117,9 +117,9 @@ class World:
                 raise
             return None
 
-    def watch(self, ends: OffsetByPartition) -> None:
-        """End the next wait once one of these logs has a new record."""
-        self.log.watch(ends, self.clock.wake)
+    def watch(self, ends: OffsetByPartition) -> int:
+        """End the next wait once one of these logs has a new record; for so many milliseconds from now."""
+        return self.log.watch(ends, self.clock.wake)
 
     def left_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> Extents:
         """The ends of older leader epochs in the logs as they are now, each with the leader epoch of now.

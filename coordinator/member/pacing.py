@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from coordinator.member.decision import Call, Decision, LookAgain, Seen
+from coordinator.member.decision import LOOK_MS, Call, Decision, LookAgain, Seen
 from coordinator.member.limits import Limits
 from coordinator.member.requests import WatchLogs
 from coordinator.member.state import Pacing, State
@@ -10,7 +10,7 @@ from coordinator.plan.planning import OwnedRanges, anything, backlog, levels
 from coordinator.values.subscription import OffsetByPartition, TopicPartition
 
 IDLE_MS = 250
-"""The time between two looks of an idle query."""
+"""The time between two looks of an idle query that new records may not wake: at most `LOOK_MS` of one that they do."""
 OF_OTHERS = "partitions of other members are not at the targets of this run yet"
 """Why a run with AvailableNow goes on while this member has nothing to read."""
 OF_LEADERS = "leaders of partitions that this run must read do not answer"
@@ -18,21 +18,27 @@ OF_LEADERS = "leaders of partitions that this run must read do not answer"
 
 
 def rest(state: State, seen: Seen, call: Call) -> Decision:
-    """Wait until the last look, which found no records, is 250 ms old, or until there are some."""
+    """Wait until the last look, which found no records, is `IDLE_MS` old, or until there are some.
+
+    A member that has read all of its ranges to the ends of their logs waits longer while a fetch waits at each of them.
+    """
     idle_ms = state.pace.idle_ms
     if idle_ms is None:
         return Decision(state)
     rested = replace(state, pace=replace(state.pace, idle_ms=None))
-    left = idle_ms + IDLE_MS - seen.now_ms
-    if left <= 0:
+    if idle_ms + IDLE_MS <= seen.now_ms:
         return Decision(rested)
-    read = _read_to_the_end(state) if call.limits.min_offsets is None else {}
-    return Decision(rested, (WatchLogs(read),) if read else (), LookAgain(left))
+    work = state.pace.idle[0] if state.pace.idle else {}
+    read = _read_to_the_end(state, work) if call.limits.min_offsets is None else {}
+    watched_ms = seen.of(WatchLogs(read)) if read else 0
+    only_records = read.keys() == work.keys() and state.pace.targets is None
+    often_ms = max(IDLE_MS, min(LOOK_MS, watched_ms)) if only_records else IDLE_MS
+    return Decision(rested, (), LookAgain(idle_ms + often_ms - seen.now_ms))
 
 
-def _read_to_the_end(state: State) -> dict[TopicPartition, int]:
+def _read_to_the_end(state: State, work: OwnedRanges) -> dict[TopicPartition, int]:
     """The ends of logs of which the member has read all: it can read a new record. Others would wake it for nothing."""
-    work, bounds = state.pace.idle[0] if state.pace.idle else {}, state.log.bounds
+    bounds = state.log.bounds
     known = {tp: ranges for tp, ranges in work.items() if tp in bounds and tp not in state.log.unsure}
     done = [tp for tp, of_tp in known.items() if of_tp and all(r.position >= bounds[tp].end for r in of_tp)]
     return {tp: bounds[tp].end for tp in done}

@@ -32,8 +32,11 @@ class Log(Protocol):
     ) -> dict[TopicPartition, Bounds]:
         """The same of the partitions whose leader answers now. Raises once one has not answered for too long."""
 
-    def watch(self, ends: OffsetByPartition, wake: Callable[[], None]) -> None:
-        """Call `wake`, perhaps in another thread, once one of these logs has a record at its end; or never."""
+    def watch(self, ends: OffsetByPartition, wake: Callable[[], None]) -> int:
+        """Call `wake`, perhaps in another thread, once one of these logs has a record at its end; or never.
+
+        Returns for how many milliseconds it watches all of them, 0 if it does not: a guess, never a promise.
+        """
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Where, in each log as it is now, the records of that leader epoch and older ones end.

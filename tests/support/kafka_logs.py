@@ -56,8 +56,8 @@ class Through:
     ) -> dict[TopicPartition, Bounds]:
         return self.bounds(partitions, beginnings)
 
-    def watch(self, ends: Mapping[TopicPartition, int], wake: Callable[[], None]) -> None:
-        pass  # a wait then takes its whole time
+    def watch(self, ends: Mapping[TopicPartition, int], wake: Callable[[], None]) -> int:
+        return 0  # a wait then takes its whole time
 
     def cluster_policies(self) -> tuple[str, Mapping[str, str]]:
         return self.log.cluster_policies()

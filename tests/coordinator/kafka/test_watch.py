@@ -9,7 +9,7 @@ import pytest
 from kafka.protocol.consumer import IsolationLevel
 
 from coordinator.kafka.log import KafkaLog
-from coordinator.kafka.watch import AGAIN_S, LogWatch
+from coordinator.kafka.watch import AGAIN_S, WATCH_MS, LogWatch
 from coordinator.values.subscription import TopicPartition, Topics
 from kafka_logs import kafka_log
 from topics import Kafka, Record
@@ -31,7 +31,7 @@ def ends_of(log: KafkaLog, topic: str) -> dict[TopicPartition, int]:
 
 
 def is_woken(log: KafkaLog, ends: Mapping[TopicPartition, int], woken: threading.Event) -> bool:
-    """Whether a query that begins to wait again and again, as it does every 250 ms, is woken in time."""
+    """Whether a query that begins to wait again and again is woken in time."""
     deadline = time.monotonic() + SOON_S
     while not woken.wait(0.05) and time.monotonic() < deadline:
         log.watch(ends, woken.set)
@@ -64,6 +64,17 @@ def test_the_records_of_an_open_transaction_wake_a_query_only_if_it_reads_them(k
         assert ends_of(log, topic).values() != ends.values()
         assert is_woken(log, ends, of_all)
         assert not woken.is_set()
+
+
+def test_it_watches_for_as_long_as_a_fetch_stays_open_at_each_end(kafka: Kafka, log: KafkaLog, watch: LogWatch) -> None:
+    topic, woken = kafka.create_topic(partitions=2), threading.Event()
+    ends = ends_of(log, topic)
+    first, leaders = TopicPartition(topic, 0), dict.fromkeys(ends, BROKER)
+    assert 0 < watch.begin(leaders, {first: ends[first]}, woken.set) <= WATCH_MS
+    assert watch.begin(leaders, ends, woken.set) == 0, "the open fetch does not wait at the end of the other log"
+    assert watch.begin({first: BROKER}, {first: ends[first] + 1}, woken.set) == 0, "nor at another end"
+    assert watch.begin({first: BROKER}, ends, woken.set) == 0, "nor at a log without a leader"
+    assert watch.begin(leaders, {first: ends[first]}, woken.set) > 0
 
 
 def test_a_fetch_without_records_ends_by_itself_and_wakes_nobody(kafka: Kafka, log: KafkaLog, watch: LogWatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coordinator.assignment.settings import GroupSettings
-from coordinator.member.decision import Call, Decision, LookAgain, Seen, Setup, Step, decide
+from coordinator.member.decision import LOOK_MS, Call, Decision, LookAgain, Seen, Setup, Step, decide
 from coordinator.member.limits import Limits
 from coordinator.member.pacing import IDLE_MS, adopt_targets, ends_of, pace_batch, rest
 from coordinator.member.requests import WatchLogs
@@ -142,9 +142,36 @@ def test_a_record_ends_the_wait_of_an_idle_query_if_it_can_be_read(
     """Else each record would make it look again, as often as records come."""
     idle = after(pace_batch, state(work), now_ms=1_000)
     ends = {tp: idle.log.bounds[tp].end for tp in watched or ()}
-    decision = decide(rest, idle, Seen(1_100), Call(SETUP, limits=limits))
-    assert decision.effects == ((WatchLogs(ends),) if ends else ())
-    assert decision.outcome == LookAgain(IDLE_MS - 100)
+    seen = Seen(1_100)
+    if ends:
+        assert decide(rest, idle, seen, Call(SETUP, limits=limits)).effects == (WatchLogs(ends),)
+        seen = seen.with_answer(WatchLogs(ends), 0)
+    decision = decide(rest, idle, seen, Call(SETUP, limits=limits))
+    assert (decision.effects, decision.outcome) == ((), LookAgain(IDLE_MS - 100))
+
+
+BOTH_READ = at(100, 100)
+ONE_HELD: OwnedRanges = {**BOTH_READ, TP1: (OwnedRange(WHOLE, 10, "a.2", ceiling=10),)}
+
+
+@pytest.mark.parametrize(
+    ("work", "targets", "watched_ms", "waits_ms"),
+    [
+        pytest.param(BOTH_READ, None, 2_000, LOOK_MS, id="fetches wait at all ends"),
+        pytest.param(BOTH_READ, None, 600, 600, id="the first fetch ends before that"),
+        pytest.param(BOTH_READ, None, 0, IDLE_MS, id="a fetch is missing"),
+        pytest.param(ONE_HELD, None, 2_000, IDLE_MS, id="time or another member may let it read on"),
+        pytest.param(BOTH_READ, {TP: 100, TP1: 100}, 2_000, IDLE_MS, id="the run ends once others have read"),
+    ],
+)
+def test_an_idle_query_looks_seldom_while_only_a_record_can_give_it_work(
+    work: OwnedRanges, targets: dict[TopicPartition, int] | None, watched_ms: int, waits_ms: int
+) -> None:
+    idle = after(pace_batch, state(work), now_ms=1_000)
+    idle = replace(idle, pace=replace(idle.pace, targets=targets))
+    (watch,) = decide(rest, idle, Seen(1_000), Call(SETUP)).effects
+    decision = decide(rest, idle, Seen(1_000).with_answer(watch, watched_ms), Call(SETUP))
+    assert decision.outcome == LookAgain(waits_ms)
 
 
 def test_a_run_that_waits_for_other_members_reads_to_their_targets_too() -> None:

@@ -62,7 +62,7 @@ def group(**changes: Any) -> ByKind:
         "DescribeLanes": LaneReport(),
         "ShowLanes": True,
         "LogLine": True,
-        "WatchLogs": None,
+        "WatchLogs": 0,
         **changes,
     }
     return ByKind({getattr(requests, name): answer for name, answer in answers.items()})
