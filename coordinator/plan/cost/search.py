@@ -36,9 +36,6 @@ TRIAL = 0.95
 CONTRAST = 0.4
 """This part of a claim's added time must show: a claim is an upper bound."""
 
-SAME = 0.1
-"""A batch that takes no more than this part longer than a healthy one is quick."""
-
 UNSURE = 0.85
 """Before the first quick batch, a batch that takes this part of the healthy time is slow: that time is a guess."""
 
@@ -187,7 +184,7 @@ def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float, n
     loads = batch.of(group.lanes)
     if not loads:
         return Finding(replace(search, groups=(*rest, group)))
-    least_ms = healthy_ms + max(CONTRAST * search.claimed_ms(batch, rate_ms), SAME * healthy_ms) + noise_ms
+    least_ms = healthy_ms + CONTRAST * search.claimed_ms(batch, rate_ms) + noise_ms
     long = batch.work_ms >= (least_ms if search.known or search.some_quick else UNSURE * healthy_ms)
     if long and any(load.rows for load in loads):
         seen = {lane: _claim(search, batch, lane) for lane in group.lanes}

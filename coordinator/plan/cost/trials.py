@@ -125,7 +125,7 @@ class Trials:
         if self._suspicious(batch, now_ms, dear=dear):
             self._suspect(batch, known=dear)
         else:
-            self._reconsider(batch, known, dear=dear)
+            self._reconsider(batch, known)
             self.pace = (self.pace.anew if dear else self.pace.after)(batch.fullest, batch.work_ms)
 
     def _suspicious(self, batch: BatchCost, now_ms: int, *, dear: bool) -> bool:
@@ -194,16 +194,11 @@ class Trials:
             del self._small[lane]
         self.search = self.search.also({lane: CostClaim.of(batch, load) for lane, load in doubted.items()})
 
-    def _reconsider(self, batch: BatchCost, known: Known, *, dear: bool) -> None:
-        """A slow lane took no longer than its batch; the slowest as long, if the batch took longer than it should.
-
-        One whose records are no longer dear is slow no more.
-        """
-        slow = [load for load in batch.loads if load.lane in known and load.rows >= 1]
-        slowest = max(slow, key=lambda load: load.rows * known[load.lane], default=None)
-        for load in slow:
-            before, now = known[load.lane], batch.work_ms / load.rows
-            ms = max(now if dear and load is slowest else min(before, now), before / GROWTH)
+    def _reconsider(self, batch: BatchCost, known: Known) -> None:
+        """A slow lane took no longer than its batch. One whose records are no longer dear is slow no more."""
+        for load in (load for load in batch.loads if load.lane in known and load.rows >= 1):
+            before = known[load.lane]
+            ms = max(min(before, batch.work_ms / load.rows), before / GROWTH)
             if ms > SLOW * (self.pace.rate_ms or 0.0):
                 self._costs.put(load.lane, ms)
             else:
