@@ -41,7 +41,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help=f"smaller topics, three repetitions; default cases: {', '.join(QUICK)}"
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="also write rows for docs/benchmarks.csv to FILE")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="also write rows for docs/benchmarks.csv to FILE, after each one"
+    )
     parser.add_argument(
         "--charts", action="store_true", help="only draw docs/bench-*.svg from docs/benchmarks.csv; measure nothing"
     )
@@ -62,13 +64,15 @@ def main() -> int:
         stack = ExitStack()
         try:
             names = wanted.names or (QUICK if wanted.quick else CASES)
-            results = list(_run(names, World(Path(folder), stack, quick=wanted.quick)))
+            results, where = list[Result](), (machine(), commit(), f"{datetime.now(UTC):%Y-%m-%d}")
+            for result in _run(names, World(Path(folder), stack, quick=wanted.quick)):
+                results.append(result)
+                if wanted.output:  # a run that is cut off leaves the rows before that
+                    wanted.output.write_text(written(rows(results, *where)), encoding="utf-8")
         finally:
             with processes.undisturbed():
                 stack.close()
-    print("", machine(), "", *(each.line for each in results), sep="\n")
-    if wanted.output:
-        wanted.output.write_text(written(rows(results, machine(), commit(), f"{datetime.now(UTC):%Y-%m-%d}")))
+    print("", where[0], "", *(each.line for each in results), sep="\n")
     return 0
 
 

@@ -12,7 +12,7 @@ RECORD = load()
 CASE, FIGURE = re.compile(r"\bP\d+[a-z]?\b"), re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?![\w]|[.,]\d)")
 GIVEN = {"README.md": {"20,000"}, "docs/comparison.md": {"40", "1,000"}}
 """Figures that are arithmetic or describe the test, and no measurement."""
-ROUNDED = {"0.3": "304 ms"}
+ROUNDED = {"0.3": "349 ms"}
 """Figures of a page, and those of the record that they stand for."""
 
 
@@ -60,7 +60,7 @@ def test_a_figure_of_the_benchmarks_is_in_the_record() -> None:
         ("6,470 records/s (105 %)", "470", False),
         ("1.25 (runs 0.92-1.49, CPU 2.19)", "1.49", True),
         ("1.25 (runs 0.92-1.49, CPU 2.19)", "2.1", False),
-        ("304 ms", "0.3", True),
+        ("349 ms", "0.3", True),
         ("404 ms", "0.3", False),
     ],
 )

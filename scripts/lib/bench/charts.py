@@ -108,8 +108,8 @@ def freshness(rows: Rows) -> str:
             sides = [Bar(row.value, row.shown, kind) for row, kind in zip(of, ("ours", "theirs"), strict=True)]
             groups.append(Group(f"{rate} records/s, {part}", sides))
     description = f"From CreateTime to the sink, coop-kafka, then Spark's source. {_told(groups)}."
-    ticks = [(0.1 * n, f"{100 * n} ms") for n in range(0, 6, 1)]
-    return bars("Age of records in the sink", description, groups, linear(0.6), ticks, SIDES)
+    ticks = [(0.1 * n, f"{100 * n} ms") for n in range(0, 7, 1)]
+    return bars("Age of records in the sink", description, groups, linear(0.7), ticks, SIDES)
 
 
 def many_partitions(rows: Rows) -> str:
