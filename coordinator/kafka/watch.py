@@ -42,11 +42,15 @@ LAST_VERSION = 12
 
 @dataclass(frozen=True, slots=True)
 class _OpenFetch:
-    """A fetch at one leader: its answer to come, and how long it waits for records at which ends."""
+    """A fetch at one leader: its answer to come, and how long it waits for records at which ends.
+
+    `counts` is False after one that the leader answered at once and without records: it may do so again.
+    """
 
     answer: Future
     ends: OfTopics
     until_s: float
+    counts: bool
 
 
 _Topic = FetchRequest.FetchTopic
@@ -78,17 +82,20 @@ class LogWatch:
             for leader, topics in topics_of.items():
                 if not self.waits_for(leader):
                     (answer,) = self._manager().run(_opened, self._manager(), leader, self._request(topics))
-                    self._open[leader] = _OpenFetch(answer, topics, time.monotonic() + WATCH_MS / 1_000)
+                    now_s, before = time.monotonic(), self._open.get(leader)
+                    counts = before is None or now_s >= before.until_s or _has_records(before.answer.value)
+                    self._open[leader] = _OpenFetch(answer, topics, now_s + WATCH_MS / 1_000, counts)
                     answer.add_callback(lambda answer: wake() if _has_records(answer) else None)
         except (CoopKafkaError, KafkaError, OSError, RuntimeError) as error:
             _log.debug("no fetch waits for new records: %s", error)
             self.close()
             self._not_before_s = time.monotonic() + AGAIN_S
             return 0
-        there = (self.waits_for(leader) and self._open[leader].ends == topics for leader, topics in topics_of.items())
-        if len(led) < len(ends) or not all(there):
+        watching = [self._open[leader] for leader in topics_of if self.waits_for(leader)]
+        at = [fetch.ends for fetch in watching if fetch.counts]
+        if len(led) < len(ends) or at != [*topics_of.values()]:
             return 0
-        until_s = min((self._open[leader].until_s for leader in topics_of), default=0.0)
+        until_s = min((fetch.until_s for fetch in watching), default=0.0)
         return max(0, int(1_000 * (until_s - time.monotonic())))
 
     def waits_for(self, leader: int) -> bool:
@@ -133,4 +140,5 @@ async def _opened(manager: KafkaConnectionManager, leader: int, request: FetchRe
 
 
 def _has_records(answer: Any) -> bool:
-    return any(partition.records for topic in answer.responses for partition in topic.partitions)
+    """Whether an answer has any; None for a request that failed."""
+    return answer is not None and any(partition.records for topic in answer.responses for partition in topic.partitions)

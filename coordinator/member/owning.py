@@ -78,10 +78,11 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
     state = _with_look(state, look, seen, call)
     wanted = {tp: look.mine[tp] for tp in look.mine.keys() & _with_positions(state)}
     as_of, owning = (state.life.nonce, look.generation), state.owning
-    if not owning.stale and owning.as_of == as_of and owning.ranges == wanted:
-        return Decision(state, effects)
-    decision = _acquired(state, wanted, as_of, seen, call)
-    return replace(decision, effects=(*effects, *decision.effects))
+    if owning.stale or owning.as_of != as_of or owning.ranges != wanted:
+        decision = _acquired(state, wanted, as_of, seen, call)
+        state, effects = decision.state, (*effects, *decision.effects)
+    lacking = bool(difference(look.mine, state.owning.ranges))
+    return Decision(replace(state, owning=replace(state.owning, lacking=lacking)), effects)
 
 
 def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen, call: Call) -> Decision:

@@ -10,7 +10,7 @@ from coordinator.plan.planning import OwnedRanges, anything, backlog, levels
 from coordinator.values.subscription import OffsetByPartition, TopicPartition
 
 IDLE_MS = 250
-"""The time between two looks of an idle query that new records may not wake: at most `LOOK_MS` of one that they do."""
+"""The time between two looks of an idle query, if more than new records may give it work; else it is `LOOK_MS`."""
 OF_OTHERS = "partitions of other members are not at the targets of this run yet"
 """Why a run with AvailableNow goes on while this member has nothing to read."""
 OF_LEADERS = "leaders of partitions that this run must read do not answer"
@@ -20,7 +20,8 @@ OF_LEADERS = "leaders of partitions that this run must read do not answer"
 def rest(state: State, seen: Seen, call: Call) -> Decision:
     """Wait until the last look, which found no records, is `IDLE_MS` old, or until there are some.
 
-    A member that has read all of its ranges to the ends of their logs waits longer while a fetch waits at each of them.
+    A member waits longer while only a new record can give it work: it owns what the assignment gives it, has read that
+    to the ends of the logs, and a fetch waits at each of them.
     """
     idle_ms = state.pace.idle_ms
     if idle_ms is None:
@@ -31,7 +32,8 @@ def rest(state: State, seen: Seen, call: Call) -> Decision:
     work = state.pace.idle[0] if state.pace.idle else {}
     read = _read_to_the_end(state, work) if call.limits.min_offsets is None else {}
     watched_ms = seen.of(WatchLogs(read)) if read else 0
-    only_records = read.keys() == work.keys() and state.pace.targets is None
+    whole = not state.owning.lacking and read.keys() == {tp for tp, of_tp in work.items() if of_tp}
+    only_records = whole and state.pace.targets is None
     often_ms = max(IDLE_MS, min(LOOK_MS, watched_ms)) if only_records else IDLE_MS
     return Decision(rested, (), LookAgain(idle_ms + often_ms - seen.now_ms))
 

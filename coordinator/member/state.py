@@ -176,6 +176,7 @@ class Owning:
     acquired: Acquired = NOT_ACQUIRED  # the user's listener knows these ranges
     ranges: Ranges = field(default_factory=dict)  # of `acquired`
     as_of: tuple[str, int] | None = None  # nonce and generation
+    lacking: bool = False  # whether the assignment gives it more: others have not freed it, or it has no position
     stale: bool = False  # positions have moved since: acquire again before the next plan
     placed: frozenset[TopicPartition] = frozenset()  # partitions that have positions since `placed_at`
     placed_at: str = ""  # a nonce

@@ -45,7 +45,9 @@ class Packed:
         if not self.batches:
             return
         file.write(self.places.data)
-        with pa.ipc.new_stream(pa.PythonFile(file, "w"), self.batches[0].schema) as stream:
+        with pa.ipc.new_stream(
+            pa.PythonFile(file, "w"), self.batches[0].schema, options=pa.ipc.IpcWriteOptions()
+        ) as stream:
             for batch in filter(len, self.batches):
                 stream.write_batch(batch)
 

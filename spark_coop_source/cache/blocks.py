@@ -149,6 +149,8 @@ class BlockCache:
                 fd = self._files.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             with os.fdopen(fd, "wb") as file:
                 write(file)
+                if file.tell() != block.size:
+                    raise OSError(f"{file.tell()} bytes were written")
                 file.flush()
                 os.ftruncate(fd, block.size)
             self._files.rename(temporary, block.name)

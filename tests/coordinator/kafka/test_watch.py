@@ -92,6 +92,7 @@ def test_a_log_that_was_truncated_wakes_nobody(kafka: Kafka, log: KafkaLog, watc
     watch.begin({tp: BROKER}, {tp: 99}, woken.set)
     assert ends_soon(watch)
     assert not woken.is_set()
+    assert watch.begin({tp: BROKER}, {tp: 0}, woken.set) == 0, "it may be answered at once again"
 
 
 def test_a_leader_that_moved_to_a_new_broker_ends_nothing(kafka: Kafka, log: KafkaLog, watch: LogWatch) -> None:

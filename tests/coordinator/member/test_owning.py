@@ -107,7 +107,7 @@ def test_another_nonce__acquire_again() -> None:
 def test_less_is_free_than_assigned__try_again_at_the_next_look() -> None:
     state = joined(owning=owning(held(10, LEFT)))
     decision = decided(follow, state, call(), (LookAtGroup(), look()), (Acquire({TP: (WHOLE,)}), held(10, LEFT)))
-    assert decision == Decision(joined(owning=looked(owning(held(10, LEFT))), turn=ACQUIRED))
+    assert decision == Decision(joined(owning=looked(owning(held(10, LEFT)), lacking=True), turn=ACQUIRED))
 
 
 SURPLUS = look({TP: (LEFT,)}, generation=2)
@@ -174,7 +174,7 @@ MORE = look({TP: (WHOLE,), TP1: (WHOLE,)})
 def test_a_partition_that_kafka_does_not_know_yet__is_left_out_and_not_asked_for_again() -> None:
     answers = (LookAtGroup(), MORE), (ReadTopics(anew=True), {"orders": ORDERS})
     decision = decided(follow, joined(owning=owning()), call(), *answers)
-    then = joined(log=replace(LOG, beginnings=None), owning=looked(owning(), asked_for=frozenset({TP1})))
+    then = joined(log=replace(LOG, beginnings=None), owning=looked(owning(), asked_for=frozenset({TP1}), lacking=True))
     assert decision == Decision(then)
     again = decided(follow, then, call(), (LookAtGroup(), MORE))
     assert again == Decision(then)

@@ -151,24 +151,27 @@ def test_a_record_ends_the_wait_of_an_idle_query_if_it_can_be_read(
 
 
 BOTH_READ = at(100, 100)
+ONE_OF_OTHERS: OwnedRanges = {**BOTH_READ, TP1: ()}
 ONE_HELD: OwnedRanges = {**BOTH_READ, TP1: (OwnedRange(WHOLE, 10, "a.2", ceiling=10),)}
 
 
 @pytest.mark.parametrize(
-    ("work", "targets", "watched_ms", "waits_ms"),
+    ("work", "targets", "lacking", "watched_ms", "waits_ms"),
     [
-        pytest.param(BOTH_READ, None, 2_000, LOOK_MS, id="fetches wait at all ends"),
-        pytest.param(BOTH_READ, None, 600, 600, id="the first fetch ends before that"),
-        pytest.param(BOTH_READ, None, 0, IDLE_MS, id="a fetch is missing"),
-        pytest.param(ONE_HELD, None, 2_000, IDLE_MS, id="time or another member may let it read on"),
-        pytest.param(BOTH_READ, {TP: 100, TP1: 100}, 2_000, IDLE_MS, id="the run ends once others have read"),
+        pytest.param(BOTH_READ, None, False, 5_000, LOOK_MS, id="fetches wait at all ends"),
+        pytest.param(ONE_OF_OTHERS, None, False, 5_000, LOOK_MS, id="at all ends that are its own"),
+        pytest.param(BOTH_READ, None, False, 600, 600, id="the first fetch ends before that"),
+        pytest.param(BOTH_READ, None, False, 0, IDLE_MS, id="a fetch is missing"),
+        pytest.param(ONE_OF_OTHERS, None, True, 5_000, IDLE_MS, id="another member may free its ranges"),
+        pytest.param(ONE_HELD, None, False, 5_000, IDLE_MS, id="time or another member may let it read on"),
+        pytest.param(BOTH_READ, {TP: 100, TP1: 100}, False, 5_000, IDLE_MS, id="the run ends once others have read"),
     ],
 )
 def test_an_idle_query_looks_seldom_while_only_a_record_can_give_it_work(
-    work: OwnedRanges, targets: dict[TopicPartition, int] | None, watched_ms: int, waits_ms: int
+    work: OwnedRanges, targets: dict[TopicPartition, int] | None, lacking: bool, watched_ms: int, waits_ms: int
 ) -> None:
     idle = after(pace_batch, state(work), now_ms=1_000)
-    idle = replace(idle, pace=replace(idle.pace, targets=targets))
+    idle = replace(idle, pace=replace(idle.pace, targets=targets), owning=Owning(lacking=lacking))
     (watch,) = decide(rest, idle, Seen(1_000), Call(SETUP)).effects
     decision = decide(rest, idle, Seen(1_000).with_answer(watch, watched_ms), Call(SETUP))
     assert decision.outcome == LookAgain(waits_ms)
