@@ -39,6 +39,9 @@ AGAIN_S = 300.0
 LAST_VERSION = 12
 """The last version of the request that names topics instead of their ids."""
 
+_Topic = FetchRequest.FetchTopic
+_Partition = FetchRequest.FetchTopic.FetchPartition
+
 
 @dataclass(frozen=True, slots=True)
 class _OpenFetch:
@@ -51,10 +54,6 @@ class _OpenFetch:
     ends: OfTopics
     until_s: float
     counts: bool
-
-
-_Topic = FetchRequest.FetchTopic
-_Partition = FetchRequest.FetchTopic.FetchPartition
 
 
 class LogWatch:
@@ -140,5 +139,5 @@ async def _opened(manager: KafkaConnectionManager, leader: int, request: FetchRe
 
 
 def _has_records(answer: Any) -> bool:
-    """Whether an answer has any; None for a request that failed."""
+    """Whether an answer has any. A request that failed has no answer, so None."""
     return answer is not None and any(partition.records for topic in answer.responses for partition in topic.partitions)

@@ -81,7 +81,8 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
     if owning.stale or owning.as_of != as_of or owning.ranges != wanted:
         decision = _acquired(state, wanted, as_of, seen, call)
         state, effects = decision.state, (*effects, *decision.effects)
-    lacking = bool(difference(look.mine, state.owning.ranges))
+    owned = state.owning.ranges
+    lacking = owned != look.mine and bool(difference(look.mine, owned))
     return Decision(replace(state, owning=replace(state.owning, lacking=lacking)), effects)
 
 

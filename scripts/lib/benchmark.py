@@ -62,17 +62,18 @@ def main() -> int:
         temporary.of_children(),  # also of drivers that are killed
     ):
         stack = ExitStack()
+        here, at, day = machine(), commit(), f"{datetime.now(UTC):%Y-%m-%d}"
         try:
             names = wanted.names or (QUICK if wanted.quick else CASES)
-            results, where = list[Result](), (machine(), commit(), f"{datetime.now(UTC):%Y-%m-%d}")
+            results = list[Result]()
             for result in _run(names, World(Path(folder), stack, quick=wanted.quick)):
                 results.append(result)
                 if wanted.output:  # a run that is cut off leaves the rows before that
-                    wanted.output.write_text(written(rows(results, *where)), encoding="utf-8")
+                    wanted.output.write_text(written(rows(results, here, at, day)), encoding="utf-8")
         finally:
             with processes.undisturbed():
                 stack.close()
-    print("", where[0], "", *(each.line for each in results), sep="\n")
+    print("", here, "", *(each.line for each in results), sep="\n")
     return 0
 
 

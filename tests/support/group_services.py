@@ -192,7 +192,8 @@ class Group:
     def end_recovery(self, heard: str = "") -> None:
         """Let a recovery end now, as if a session had passed. If none goes on, the next wait tries again.
 
-        So it does if the recovery has not `heard` this member yet: another one that waits must not join before it.
+        With `heard`, it ends only after this member has joined again: the wait may be of another one, which must not
+        join first.
         """
         keys = GroupKeys(self.name)
         goes_on = self.redis.hexists(keys.meta, "recovering_until")

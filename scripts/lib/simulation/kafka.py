@@ -257,7 +257,7 @@ class SimulatedLog:
     def watch(self, ends: Mapping[TopicPartition, int], wake: Callable[[], None]) -> int:
         """In one of four waits the fetch ends early: by records, or by nothing that a member would find.
 
-        As many fetches stay open, of which none returns: a fetch is a guess.
+        In another one, fetches seem to watch all ends, and none of them returns.
         """
         if self._early is None:
             return 0
