@@ -18,12 +18,12 @@ from coordinator.kafka.connection import BRIEF_S
 from coordinator.kafka.log import KafkaLog
 from coordinator.values.log import Log
 from coordinator.values.offset_spec import Latest
-from coordinator.values.ranges import OffsetRange
+from coordinator.values.ranges import WHOLE, OffsetRange
 from coordinator.values.subscription import POLICIES, Pattern, TopicPartition, Topics
+from log_fixtures import lane, task
 from log_lines import own_lines
-from spark_coop_source.fetch.consumers import borrowed
-from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.patience import Patience
+from spark_coop_source.task.readings import Readings
 from streams import eventually
 from three_brokers import ThreeBrokers
 from topics import Record
@@ -54,11 +54,10 @@ def ends(log: KafkaLog, topic: str) -> dict[int, int]:
 
 
 def fetched(three: ThreeBrokers, tp: TopicPartition, max_outage_ms: int) -> int:
-    """How many records a task reads."""
-    client = {"bootstrap_servers": three.brokers.bootstrap}
-    settings = FetchSettings(client, PATIENT_MS, True, patience=Patience(max_outage_ms))
-    with borrowed(client, [tp]) as consumer:
-        return sum(len(chunk) for chunk in fetch(consumer, tp, OffsetRange(0, RECORDS), settings))
+    """How many records a task reads. If another broker leads the partition by now, it goes on with a new consumer."""
+    reading = task(three.kafka, [lane(tp.topic, WHOLE, 0, RECORDS, tp.partition)], poll_timeout_ms=PATIENT_MS)
+    with Readings(reading, reading.columns, [tp], patience=Patience(max_outage_ms)) as readings:
+        return sum(len(read.records) for read in readings.of(tp, reading.slices))
 
 
 def test_a_killed_broker__its_partitions_wait_for_the_next_leader_and_no_other(
