@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spark_coop_source.decode.byte_column import ByteColumn, RowNumbers
 from spark_coop_source.decode.decompression import Payload
-from spark_coop_source.decode.varints import Places, varints
+from spark_coop_source.decode.varints import MORE_THAN_64_BITS, Places, varints
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -108,7 +108,10 @@ class HeaderColumn:
             at = value_at + max(value_length, 0)
             if at > end:
                 break
-            found.extend((key_at, key_length, value_at, value_length))
+            try:
+                found.extend((key_at, key_length, value_at, value_length))
+            except OverflowError as error:
+                raise ValueError(MORE_THAN_64_BITS) from error
         if at != end:
             raise ValueError("the headers of a record end elsewhere than the record")
         columns = np.frombuffer(found, np.int64).reshape(-1, 4)

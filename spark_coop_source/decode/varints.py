@@ -10,6 +10,7 @@ Wire = NDArray[np.uint8]
 Places = NDArray[np.int64]
 
 _BITS = 64
+MORE_THAN_64_BITS = "a varint of more than 64 bits"
 
 
 def _unzigzagged(raw: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -50,9 +51,9 @@ def _of_any_size(wire: Wire, byte: Wire, at: Places) -> tuple[NDArray[np.int64],
     longer = np.flatnonzero(byte & 0x80)
     shift = 7
     while len(longer):
-        if shift >= _BITS:
-            raise ValueError("a varint of more than 64 bits")
         byte = wire[after[longer]]
+        if shift >= _BITS or (shift == _BITS - 1 and (byte > 1).any()):
+            raise ValueError(MORE_THAN_64_BITS)
         raw[longer] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
         after[longer] += 1
         longer = longer[byte >= 0x80]

@@ -138,6 +138,8 @@ FORGED = [
     ("a record whose length does not end", lambda: sealed("none", 1, b"\xff" * 20), "KAFKA_ERROR", "cannot be decoded", CHECKED),
     ("a key of 2^61 bytes", lambda: sealed("none", 1, varint(3 + 9 + 8) + b"\0\0\0" + varint(2**61) + bytes(8)), "KAFKA_ERROR", "longer than its batch", CHECKED),
     ("a value that reaches into the next record", lambda: sealed("none", 2, varint(7) + b"\0\0\0\1" + varint(30) + b"\0\0" + record(1, bytes(40))), "KAFKA_ERROR", "longer or shorter", CHECKED),
+    ("a header whose length has more than 64 bits", lambda: sealed("none", 1, record(0, b"v", varint(1) + b"\xff" * 9 + b"\2")), "KAFKA_ERROR", "more than 64 bits", "set includeHeaders=false"),
+    ("the same among many headers", lambda: sealed("none", 1, record(0, b"v", varint(40) + b"\xff" * 9 + b"\7" + b"\0\0" * 39)), "KAFKA_ERROR", "more than 64 bits", "set includeHeaders=false"),
     ("fewer than no headers", lambda: sealed("none", 1, record(0, b"v", b"\1")), "KAFKA_ERROR", "longer or shorter", CHECKED),
     ("two records of one offset", lambda: sealed("none", 2, ONE + ONE), "KAFKA_ERROR", "do not ascend", CHECKED),
     ("records in the wrong order", lambda: sealed("gzip", 2, COMPRESS["gzip"]([record(1), record(0)])), "KAFKA_ERROR", "do not ascend", CHECKED),

@@ -41,8 +41,14 @@ def test_none_are_read_where_none_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wire", "error"), [(b"\xff" * 11, ValueError), (b"\xff", IndexError), (b"\xff\xff", IndexError)]
+    ("wire", "error"),
+    [
+        (b"\xff" * 11, ValueError),
+        (b"\xff" * 9 + b"\2", ValueError),
+        (b"\xff", IndexError),
+        (b"\xff\xff", IndexError),
+    ],
 )
-def test_integers_that_do_not_end_are_refused(wire: bytes, error: type[Exception]) -> None:
+def test_integers_that_do_not_end_or_have_more_than_64_bits_are_refused(wire: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
         varints(np.frombuffer(wire, np.uint8), np.array([0]))
