@@ -11,7 +11,7 @@ import pytest
 import specs
 import traces
 from broker_jars import ROOT
-from mutants.changes import Begins, Change, Fails, Holds, Put
+from mutants.changes import Begins, Change, Fails, Holds, Put, Without
 from mutants.tree import broken, copied
 from simulation.lease_recorder import FREE
 from simulation.recorder import Step
@@ -60,13 +60,13 @@ SOUND_BATCH = Trace(8, 2, BATCH_STEPS)
 EVERY, NONE = frozenset({(0, 1), (1, 1), (2, 1), (3, 1)}), frozenset[tuple[int, int]]()
 LOSS_STEPS: tuple[Step, ...] = (
     {"ev": "begins", "firsts": (), "records": (EVERY | {(2, 2)}, NONE)},
-    {"ev": "starts", "p": "p1", "knows": 0, "begins": (0, 0), "ends": (0, 0), "under": 0, "sunk": False},
+    {"ev": "starts", "p": "p1", "knows": 0, "at": 0, "begins": (0, 0), "ends": (0, 0), "under": 0, "sunk": False},
     {"ev": "found", "p": "p1", "knows": False, "founding": 1, "nonce": 1, "run": 1},
     {"ev": "mirror", "mirror": (1, 0, 0, 0)},
     {"ev": "join", "p": "p1", "m": "m1"},
     {"ev": "acquire", "p": "p1"},
     {"ev": "show", "p": "p1", "lepoch": 1},
-    {"ev": "plan", "p": "p1", "begins": (0, 0), "ends": (3, 3), "under": 1},
+    {"ev": "plan", "p": "p1", "begins": (0, 0), "ends": (3, 3), "under": 1, "knows": 1, "at": 0},
     {"ev": "authorize", "p": "p1", "lanes": {1, 2}},
     {"ev": "deliver", "p": "p1", "got": (EVERY - {(3, 1)}, NONE)},
     {"ev": "commit", "p": "p1", "pos": (3, 3)},
@@ -90,6 +90,26 @@ LOSS_STEPS: tuple[Step, ...] = (
 )
 SOUND_LOSS = Trace(9, 2, LOSS_STEPS)
 """A log is cut, a member accepts it, and Redis goes back to before that."""
+
+OPERATED = Trace(
+    9,
+    2,
+    (
+        *LOSS_STEPS[:11],
+        {"ev": "mirror read", "p": "p1", "read": frozenset({(1, 0)})},
+        {"ev": "reset mirror", "mirror": (1, 1, 0, 1)},
+        {"ev": "reset", "p": "p2", "to": 1, "nonce": 2, "reset": 1, "pos": (1, 1)},
+        {"ev": "mirror write", "mirror": (1, 0, 0, 1)},
+        {"ev": "reset ends", "mirror": (1, 1, 1, 1)},
+        {"ev": "delete mirror", "mirror": (0, 0, 0, 0)},
+        {"ev": "delete", "p": "p2", "founding": 0, "nonce": 0, "run": 0, "reset": 0, "lepoch": 0, "pos": (0, 0)},
+        {"ev": "found", "p": "p2", "knows": False, "founding": 3, "nonce": 3, "run": 1},
+        {"ev": "ends", "p": "p1", "knows": 1},
+        {"ev": "start", "p": "p3", "knows": 0, "at": 0, "begins": (0, 0), "ends": (0, 0), "under": 0, "sunk": False},
+        {"ev": "join", "p": "p3", "m": "m3"},
+    ),
+)
+"""An operator resets the group while a member sleeps, and deletes it; it begins anew, and the member ends."""
 
 _LUA = "coordinator/redis/lua"
 BROKEN = {
@@ -119,6 +139,7 @@ BROKEN = {
         ),
         "leader-epoch-facts": Fails(f"{_LUA}/recover.lua:stores_extent", "less(proof"),
         "loss-of-state": Put(f"{_LUA}/show.lua", "local bad = lost()", "local bad = other_schema()"),
+        "one-founding": Without(f"{_LUA}/shared/prelude.lua:lost", "'REPLACED'"),
         "recovering-session": Begins(f"{_LUA}/shared/leases.lua:recovering", "return nil"),
     },
 }
@@ -265,10 +286,21 @@ def test_a_batch_with_a_false_step_is_rejected_there(trace: Trace) -> None:
         pytest.param(changed(15, SOUND_LOSS, lepoch=2), id="a recovery hides the cut"),
         pytest.param(changed(15, SOUND_LOSS, pos=(2, 2)), id="a recovery takes a position back"),
         pytest.param(changed(15, SOUND_LOSS, unheard=frozenset()), id="a recovery waits for nobody"),
+        pytest.param(changed(11, OPERATED, read=frozenset({(1, 1)})), id="a process has read another reset epoch"),
+        pytest.param(changed(12, OPERATED, mirror=(2, 1, 0, 1)), id="an operator writes the mirror of another group"),
+        pytest.param(changed(13, OPERATED, reset=2), id="a reset without its mirror"),
+        pytest.param(changed(13, OPERATED, pos=(1, 2)), id="a reset to two offsets"),
+        pytest.param(changed(14, OPERATED, ev="mirror"), id="a mirror of before the reset, read after it"),
+        pytest.param(
+            changed(16, OPERATED, ev="delete", founding=0, nonce=0), id="a group is deleted before its mirror"
+        ),
+        pytest.param(changed(18, OPERATED, knows=True), id="a process that knows a group creates another"),
+        pytest.param(changed(19, OPERATED, ev="join", m="m1"), id="a process goes on in another group"),
+        pytest.param(changed(19, OPERATED, knows=3), id="a process ends in its own group"),
     ],
 )
 def test_a_loss_with_a_false_step_is_rejected_there(trace: Trace) -> None:
-    stop = specs.replay(LOSS, [SOUND_LOSS, trace])
+    stop = specs.replay(LOSS, [OPERATED, trace])
     assert stop is not None
     assert (stop.trace, stop.step) == (trace, len(trace.steps) - 1)
 

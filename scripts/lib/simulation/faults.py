@@ -58,13 +58,18 @@ def without_order(mixture: Mixture) -> Mixture:
     return {f: weight for f, weight in mixture.items() if f not in never}
 
 
-def modelled(model: str, mixture: Mixture) -> Mixture:
-    """The same without faults that a model of `specs/` does not have, and with more that fences must see."""
+def modelled(model: str, mixture: Mixture, *, operated: bool = False) -> Mixture:
+    """The same without faults that a model of `specs/` does not have, and with more that fences must see.
+
+    Only in some schedules, `operated` ones, an operator changes a group of the model `Loss`.
+    """
     lives = {_crash, _doom, _stop, stopped_in_a_batch, _kill_jvm, _pause_process, _pause_jvm, _pause_task, _start}
     kept = lives | {_produce, _resplit, _slow_key, _time_passes, _outage, _short_outage}
     cuts: Mixture = {cut_log: 40.0, old_copy_of_a_cut: 60.0, _produce: 40.0} if cut_log in mixture else {}
+    operators: Mixture = {_operator_resets: 20.0, operator_deletes: 20.0, late_writer_of_the_mirror: 40.0}
+    operators = operators if operated else {}
     own: dict[str, Mixture] = {
-        "Loss": {_copy: 10.0, _restore_redis: 15.0, _empty_redis: 10.0, _restart_redis: 10.0, **cuts},
+        "Loss": {_copy: 10.0, _restore_redis: 15.0, _empty_redis: 10.0, _restart_redis: 10.0, **cuts, **operators},
         "Lease": {_second_driver: 12.0, _ghost: 12.0, _pause_process: 30.0},
         "Batch": {_entry_lost: 6.0, _doom: 30.0},
     }
@@ -422,13 +427,18 @@ def _ghost(world: World, apps: Applications) -> None:
 
 def _operator_resets(world: World, apps: Applications) -> None:
     """An operator moves positions, mostly after he has killed all drivers; if members live, the reset is refused."""
-    if world.invariants.state.nonce:
+    if world.invariants.state.nonce and not _another_operator(world):
         if world.chance(0.7):
             for driver in apps.running:
                 apps.kill(driver)
         wait_ms = world.random.choice((0, world.longest_session_ms + 1))
         work = partial(operating.reset, world, MOST_RECORDS, wait_ms)
         world.operators.append(world.scheduler.spawn("operator", work))
+
+
+def _another_operator(world: World) -> bool:
+    """A model has one at a time."""
+    return bool(world.modelled) and any(each.alive for each in world.operators)
 
 
 def _operator_is_killed(world: World, apps: Applications) -> None:
@@ -439,18 +449,48 @@ def _operator_is_killed(world: World, apps: Applications) -> None:
 
 def operator_deletes(world: World, apps: Applications) -> None:
     """An operator deletes the group while its members sleep, or after a kill (rule: one-founding)."""
-    if not world.invariants.state.nonce:
+    if not world.invariants.state.nonce or _another_operator(world):
         return
     for driver in apps.running:
         if world.chance(0.3):
             apps.kill(driver)
             continue
-        driver.trace("sleeps")
-        ms = world.random.randint(2 * SESSION_MS, 6 * SESSION_MS)
-        for actor in driver.actors:
-            actor.wakes_at = max(actor.wakes_at, world.scheduler.now_ms + ms)
-    work = partial(operating.delete, world, world.longest_session_ms + 1)
-    world.operators.append(world.scheduler.spawn("operator", work))
+        _sleep(world, driver)
+    world.operators.append(world.scheduler.spawn("operator", partial(_delete, world, apps)))
+
+
+def _delete(world: World, apps: Applications) -> None:
+    """Delete the group; in a model, a new application creates it again before the sleepers wake up."""
+    operating.delete(world, world.longest_session_ms + 1)
+    if world.modelled and not world.invariants.state.nonce and len(apps.running) < MOST_DRIVERS:
+        apps.start(apps.new_checkpoint())
+
+
+def late_writer_of_the_mirror(world: World, apps: Applications) -> None:
+    """A driver sleeps between a read of Redis and its write of the mirror, while an operator resets or deletes."""
+    if not apps.running or _another_operator(world):
+        return
+
+    def sleeps(driver: Driver) -> None:
+        driver.line.doom = None
+        for each in [each for each in apps.running if each is not driver]:
+            apps.kill(each)
+        reset = partial(operating.reset, world, MOST_RECORDS, world.longest_session_ms + 1)
+        work = world.random.choice((reset, partial(_delete, world, apps)))
+        world.operators.append(world.scheduler.spawn("operator", work))
+        world.scheduler.turn(_sleep(world, driver))  # the actor that runs now sleeps here
+
+    driver = world.random.choice(apps.running)
+    driver.line.doom = "status", partial(sleeps, driver)
+
+
+def _sleep(world: World, driver: Driver) -> int:
+    """All actors of a driver sleep, for so many ms."""
+    driver.trace("sleeps")
+    ms = world.random.randint(2 * SESSION_MS, 6 * SESSION_MS)
+    for actor in driver.actors:
+        actor.wakes_at = max(actor.wakes_at, world.scheduler.now_ms + ms)
+    return ms
 
 
 def _mirror(world: World, apps: Applications) -> None:

@@ -22,7 +22,7 @@ from coordinator.redis.replies import Caller
 from coordinator.redis.verb import Reply
 from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
-from coordinator.values.verdicts import Verdict
+from coordinator.values.verdicts import Replaced, Verdict
 from simulation.checkpoint import Checkpoint
 from simulation.kafka import HASHES, Record, SimulatedKafka
 from simulation.process import offset_of
@@ -46,6 +46,9 @@ class _Part:
     mirror: tuple[int, int, int, int] = (0, 0, 0, 0)
     under: dict[Record, int] = field(default_factory=dict)  # the leader epoch that wrote each record
     acquired: set[str] = field(default_factory=set)  # processes that have acquired since the last change
+    resets: set[int] = field(default_factory=lambda: {0})  # reset epochs that Redis had
+    resetting: bool = False  # an operator has reset Redis, and not yet written the mirror again
+    deleted: bool = False
     over: bool = False
 
 
@@ -60,6 +63,8 @@ class LossRecorder(Recorder):
         self._processes: dict[str, str] = {}  # by incarnation
         self._members: dict[str, str] = {}
         self._numbers: dict[str, int] = {"": 0}  # of nonces
+        self._saw: dict[str, frozenset[tuple[int, int]]] = {}  # by process: see `_beside_redis`
+        self._ended: set[str] = set()
         self._now_ms = 0
         for part in self._parts:
             part.firsts = tuple(kafka.elected[part.tp])
@@ -74,7 +79,7 @@ class LossRecorder(Recorder):
                 if record.hash in HASHES:
                     found[HASHES.index(record.hash)].add((record.offset, epoch))
             part.steps[0]["records"] = tuple(map(frozenset, found))
-        return [part.steps for part in self._parts]
+        return [_ranked(part.steps) for part in self._parts]
 
     # -- Spark and the sink --------------------------------------------------------------------
 
@@ -84,11 +89,12 @@ class LossRecorder(Recorder):
         for part in self._parts:
             self._look_at_kafka(part)
             if what == "starts":
-                self._add(part, self._starts(part.tp, fact) | {"p": p})
+                step = self._starts(part.tp, fact) | {"p": p}
+                self._add(part, step | {"ev": "start"} if part.deleted and not step["knows"] else step)
             elif what == "offset log":
                 begins, ends = self._slices(part.tp, fact)
-                under = self._under(part.tp, fact)
-                self._add(part, {"ev": "plan", "p": p, "begins": begins, "ends": ends, "under": under})
+                under, of = self._under(part.tp, fact), {"knows": self._number(fact.founding), "at": fact.reset}
+                self._add(part, {"ev": "plan", "p": p, "begins": begins, "ends": ends, "under": under, **of})
             elif what == "arrives":
                 got = [set[tuple[int, int]]() for _ in HASHES]
                 for record in fact:
@@ -97,12 +103,13 @@ class LossRecorder(Recorder):
                 self._add(part, {"ev": "deliver", "p": p, "got": tuple(map(frozenset, got))})
 
     def _starts(self, tp: TopicPartition, checkpoint: Checkpoint) -> Step:
-        step = {"ev": "starts", "knows": 0, "begins": _NOWHERE, "ends": _NOWHERE, "under": 0, "sunk": False}
+        step = {"ev": "starts", "knows": 0, "at": 0, "begins": _NOWHERE, "ends": _NOWHERE, "under": 0, "sunk": False}
         if not checkpoint.wal:
             return step
         last = offset_of(checkpoint.wal[-1])
         begins, ends = self._slices(tp, last)
-        step |= {"knows": self._number(last.founding), "begins": begins, "ends": ends, "under": self._under(tp, last)}
+        step |= {"knows": self._number(last.founding), "at": last.reset}
+        step |= {"begins": begins, "ends": ends, "under": self._under(tp, last)}
         return step | {"sunk": len(checkpoint.wal) - 1 in checkpoint.committed}
 
     @staticmethod
@@ -135,7 +142,19 @@ class LossRecorder(Recorder):
         now = self._number(founding), mirror.latest_reset(offsets), extent.epoch + 1 if extent else 0, pos
         if now != part.mirror:
             part.mirror = now
-            self._add(part, {"ev": "mirror", "mirror": now})
+            self._add(part, {"ev": self._writing(part, now[0], now[1]), "mirror": now})
+
+    def _writing(self, part: _Part, founding: int, reset: int) -> str:
+        """The action that has written this into the mirror."""
+        if not founding:
+            return "delete mirror"
+        if reset > max(part.resets):
+            return "reset mirror"
+        ends, part.resetting = part.resetting and reset == part.redis["reset"], False
+        if ends:
+            return "reset ends"
+        late = part.redis["founding"] and (founding != part.redis["founding"] or reset < part.redis["reset"])
+        return "mirror write" if late else "mirror"
 
     # -- Redis ---------------------------------------------------------------------------------
 
@@ -156,11 +175,16 @@ class LossRecorder(Recorder):
     def _ran(self, verb: str, keys: Sequence[str], asked: Mapping[str, Any], answer: Reply | Verdict) -> None:
         call, tps = asked["call"], partitions(keys)
         p = self._process(call["incarnation"])
-        refused = isinstance(answer, Verdict)
+        refused, beside_redis = isinstance(answer, Verdict), self._beside_redis(p, verb, call, answer)
         for part in self._parts:
             before, part.redis = part.redis, self._look(part.tp)
             changed = {what: value for what, value in part.redis.items() if value != before[what]}
-            step = None if isinstance(answer, Verdict) else self._step(verb, tps, asked, answer, part.tp, changed)
+            part.resets.add(part.redis["reset"])
+            if verb in ("reset", "delete") and "nonce" in changed:
+                part.resetting, part.deleted = verb == "reset", part.deleted or verb == "delete"
+            step = beside_redis
+            if not isinstance(answer, Verdict):
+                step = step or self._step(verb, tps, asked, answer, part.tp, changed)
             if step and not changed and (verb in ("show", "claim") or (verb == "acquire" and p in part.acquired)):
                 self.repeats += 1
                 continue
@@ -172,6 +196,25 @@ class LossRecorder(Recorder):
             if changed and not part.over:
                 part.over = True
                 self.ends_at.append(f"{verb} is not in the model")
+
+    def _beside_redis(self, p: str, verb: str, call: Mapping[str, str], answer: Reply | Verdict) -> Step | None:
+        """What a process learns: that Redis has another group; or founding and reset epoch, which the mirror may get.
+
+        Those that have not joined, and operators, have one name: it stands for what any of them has read.
+        """
+        nameless = self._processes.get("")
+        if isinstance(answer, Verdict):
+            if not isinstance(answer, Replaced) or p in self._ended or p == nameless:
+                return None
+            self._ended.add(p)
+            return {"ev": "ends", "knows": self._number(call["founding"])}
+        if verb != "status":
+            return None
+        before = self._saw.get(p, frozenset())
+        saw = frozenset({(self._number(answer["founding"]), int(answer["reset"]))})
+        saw |= before if p == nameless else frozenset()
+        self._saw[p] = saw
+        return {"ev": "mirror read", "read": saw} if saw != before else None
 
     def _step(
         self,
@@ -196,6 +239,11 @@ class LossRecorder(Recorder):
                 step = {"ev": verb, "under": under, "claims": claims, "at": int(given["reset"])}
             case "authorize" if i is not None and (lanes := self._owned(given["lanes"], reply["owned"], i)):
                 step = {"ev": verb, "lanes": lanes}
+            case "reset" if "nonce" in changed:
+                to = given["places"][i]["position"] if i is not None else "-"
+                step = {"ev": verb, "to": -1 if to == "-" else int(to)}
+            case "delete" if "nonce" in changed:
+                step = {"ev": verb}
             case "recreate" if i is not None:
                 step = {"ev": "settle", "cut": int(given["places"][i]["position"])}
             case "recover" if i is not None and "nonce" in changed:
@@ -253,3 +301,23 @@ class LossRecorder(Recorder):
     def _add(part: _Part, step: Step) -> None:
         if not part.over:
             part.steps.append(step)
+
+
+def _ranked(steps: Sequence[Step]) -> list[Step]:
+    """The same steps with reset epochs from 0: they are times, too large for TLC."""
+    epochs = {0} | {step[what] for step in steps for what in ("reset", "at") if what in step}
+    epochs |= {step["mirror"][1] for step in steps if "mirror" in step}
+    epochs |= {epoch for step in steps for _, epoch in step.get("read", ())}
+    rank = {epoch: n for n, epoch in enumerate(sorted(epochs))}
+
+    def ranked(what: str, value: Any) -> Any:
+        match what:
+            case "reset" | "at":
+                return rank[value]
+            case "mirror":
+                return (value[0], rank[value[1]], *value[2:])
+            case "read":
+                return frozenset((founding, rank[epoch]) for founding, epoch in value)
+        return value
+
+    return [{what: ranked(what, value) for what, value in step.items()} for step in steps]

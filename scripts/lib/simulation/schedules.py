@@ -107,7 +107,7 @@ def _kinds(world: World, seed: int) -> list[tuple[Callable[[faults.Mixture], fau
         (faults.losing_in_batches, world.wide and rough),
         (faults.redundant, world.redundant),
         (faults.draining, world.standbys.drains and rough),
-        (partial(faults.modelled, world.modelled), bool(world.modelled)),
+        (partial(faults.modelled, world.modelled, operated=seed % 2 == 0), bool(world.modelled)),
     ]
 
 

@@ -10,7 +10,8 @@ from traced.model import Forged, Trace, Traced, tla
 
 _ACTIONS = (
     *("found", "join", "session ends", "plan", "deliver", "commit", "settle", "mirror", "recover", "loses", "log"),
-    *("starts", "claim", "acquire", "authorize", "show"),
+    *("start", "ends", "reset mirror", "reset", "reset ends", "delete", "mirror read", "mirror write"),
+    *("starts", "claim", "acquire", "authorize", "show", "delete mirror"),
 )
 _STATE = ("founding", "nonce", "run", "reset", "lepoch", "unheard", "pos")
 
@@ -29,8 +30,12 @@ def _constants(traces: Sequence[Trace]) -> list[str]:
 
 def _mirror(entry: tuple[int, int, int, int]) -> str:
     founding, reset, lepoch, pos = entry
-    written = reset if reset >= 0 else f"0 - {-reset}"  # Naturals has no sign
-    return f"[founding |-> {founding}, reset |-> {written}, lepoch |-> {lepoch}, pos |-> {pos}]"
+    return f"[founding |-> {founding}, reset |-> {_signed(reset)}, lepoch |-> {lepoch}, pos |-> {pos}]"
+
+
+def _signed(number: int) -> str:
+    """Naturals has no sign."""
+    return str(number) if number >= 0 else f"0 - {-number}"
 
 
 @dataclass(slots=True)
@@ -53,7 +58,7 @@ class Before:
         """Take a step into account."""
         self.redis |= {what: step[what] for what in _STATE if what in step}
         match step:
-            case {"ev": "mirror", "mirror": entry}:
+            case {"mirror": entry}:
                 self.mirror = entry
             case {"ev": "plan", "p": p, "ends": ends}:
                 self.ends[p] = ends
@@ -125,15 +130,19 @@ def _one_founding(step: Step, before: Before) -> Forged:
 
 
 def _reset_epoch(step: Step, before: Before) -> Forged:
-    return [{**step, "at": step["at"] + 1}] if step["ev"] == "claim" and "pos" in step else None
+    """A fact of before the reset, as if it were of the new epoch."""
+    if step["ev"] != "reset":
+        return None
+    first, *others = step.get("pos", before.redis["pos"])
+    return [step, before.claim(at=step["reset"], pos=(first + 1, *others))]
 
 
 def _mirror_after_reset(step: Step, before: Before) -> Forged:
-    """An entry of before the reset epoch in force."""
-    if step["ev"] != "mirror" or not before.answers:
+    """An entry of before the reset, by a process that has read Redis after it."""
+    if step["ev"] != "reset":
         return None
-    founding, reset, *rest = step["mirror"]
-    return [{**step, "mirror": (founding, reset - 1, *rest)}]
+    entry = before.redis["founding"], before.redis["reset"], 0, before.redis["pos"][0]
+    return [step, {"ev": "mirror", "mirror": entry}]
 
 
 _FORGERIES: Mapping[str, Callable[[Step, Before], Forged]] = {
@@ -148,4 +157,6 @@ _FORGERIES: Mapping[str, Callable[[Step, Before], Forged]] = {
     "reset-epoch": _reset_epoch,
 }
 
-LOSS = Traced("Loss", LossRecorder, _ACTIONS, _constants, {"mirror": _mirror}, Before.first, _FORGERIES)
+_FORMS: Mapping[str, Callable[[Any], str]] = {"mirror": _mirror, "to": _signed}
+
+LOSS = Traced("Loss", LossRecorder, _ACTIONS, _constants, _FORMS, Before.first, _FORGERIES)
