@@ -47,7 +47,7 @@ class _Part:
     under: dict[Record, int] = field(default_factory=dict)  # the leader epoch that wrote each record
     acquired: set[str] = field(default_factory=set)  # processes that have acquired since the last change
     resets: set[int] = field(default_factory=lambda: {0})  # reset epochs that Redis had
-    resetting: bool = False  # an operator has reset Redis, and not yet written the mirror again
+    resetting: int = 0  # the reset epoch to which an operator has reset Redis, until it has written the mirror again
     deleted: bool = False
     over: bool = False
 
@@ -150,8 +150,8 @@ class LossRecorder(Recorder):
             return "delete mirror"
         if reset > max(part.resets):
             return "reset mirror"
-        ends, part.resetting = part.resetting and reset == part.redis["reset"], False
-        if ends:
+        ends, part.resetting = part.resetting, 0
+        if reset and reset == ends:
             return "reset ends"
         late = part.redis["founding"] and (founding != part.redis["founding"] or reset < part.redis["reset"])
         return "mirror write" if late else "mirror"
@@ -180,8 +180,9 @@ class LossRecorder(Recorder):
             before, part.redis = part.redis, self._look(part.tp)
             changed = {what: value for what, value in part.redis.items() if value != before[what]}
             part.resets.add(part.redis["reset"])
-            if verb in ("reset", "delete") and "nonce" in changed:
-                part.resetting, part.deleted = verb == "reset", part.deleted or verb == "delete"
+            part.deleted |= verb == "delete" and "nonce" in changed
+            if verb == "reset":
+                part.resetting = changed.get("reset", 0)
             step = beside_redis
             if not isinstance(answer, Verdict):
                 step = step or self._step(verb, tps, asked, answer, part.tp, changed)
