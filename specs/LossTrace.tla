@@ -123,9 +123,9 @@ Joins ==
 
 SessionIsOver == SessionEnds /\ UNCHANGED known
 
-\* The WAL has a batch. Its leader epoch is in Redis, unless that was lost since.
+\* The WAL has a batch. If it reads records, its leader epoch is in Redis, unless that was lost since.
 PlanThese(q) ==
-    /\ Sound(q) /\ Joined(q) => now.under <= redis.lepoch
+    /\ Sound(q) /\ Joined(q) /\ now.begins # now.ends => now.under <= redis.lepoch
     /\ from' = [from EXCEPT ![q] = now.begins] /\ until' = [until EXCEPT ![q] = now.ends]
     /\ sunk' = [sunk EXCEPT ![q] = FALSE] /\ reads' = [reads EXCEPT ![q] = {}]
     /\ proc' = [proc EXCEPT ![q].known.lepoch = now.under, ![q].known.reset = now.at, ![q].tag = <<now.knows, now.at>>]
