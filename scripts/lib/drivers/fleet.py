@@ -213,6 +213,11 @@ class Fleet:
         return {(p, d.offset) for batch in self._finished() for p, d in batch.deliveries}
 
     @property
+    def deliveries(self) -> int:
+        """Records in finished batches; one that came twice counts twice."""
+        return sum(len(batch.deliveries) for batch in self._finished())
+
+    @property
     def everything_arrived(self) -> bool:
         """Whether every sent record is in a finished batch."""
         return len(self.arrived) == sum(map(len, self.sent))

@@ -56,6 +56,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "model": model.model,
         "P16": rare_key.p16,
         "P17": takeover.p17,
+        "P17r": takeover.p17_rivals,
         "P18": outages.p18,
         "P19": many_topics.topics,
         "cpu": slots.waiting_inside,

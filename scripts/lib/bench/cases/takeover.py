@@ -1,11 +1,17 @@
-"""The time until the survivor of two applications has caught up: after a kill, a SIGTERM, and `query.stop()`."""
+"""The time until the survivor of two applications has caught up: after a kill, a SIGTERM, and `query.stop()`.
+
+Also how many records came twice, and both figures of other libraries after a kill.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from itertools import product
+from pathlib import Path
 from uuid import uuid4
 
 from bench.functions import PASSED, wait_4_ms
+from bench.rivals import RIVALS, Rival, java_compiles, running
 from bench.table import Result, duration
 from bench.world import World
 from drivers import slow_job
@@ -39,19 +45,65 @@ def p17(world: World) -> Iterator[Result]:
         session_s, budget_s = seconds
         for way, (end, hands_over_s) in WAYS.items():
             options = {"batchTimeBudget": f"{budget_s}s", "sessionTimeout": str(1000 * session_s), **of_work}
-            took, unread = _caught_up(world, options, end)
+            took, unread, twice = _caught_up(world, options, end)
             waits_s = session_s if hands_over_s is None else hands_over_s
             work_s = waits_s + unread * MS / 1000 / SLOTS
             aim = (work_s + MORE_BATCHES * budget_s) / work_s
             work = (
                 f"two applications, {setting}, {MS} ms a record {where}, one ends by {way}: until the other has it all"
             )
-            note = f"{unread} records were unread; its ranges may wait {waits_s} s"
+            note = (
+                f"{unread} records were unread, {twice} came twice in finished batches; its ranges may wait {waits_s} s"
+            )
             yield Result("P17", work, "wait + work / slots", duration(took), duration(work_s), took / work_s, aim, note)
 
 
-def _caught_up(world: World, options: Mapping[str, str], end: Callable[[Driver], None]) -> tuple[float, int]:
-    """The seconds, and the records that were unread when one of the two ended."""
+def p17_rivals(world: World) -> Iterator[Result]:
+    """P17r: the same for two processes of another library, with its default settings; one is killed."""
+    for rival in RIVALS if java_compiles() else ():
+        took, unread, twice = _rival_caught_up(world, rival)
+        work_s = rival.waits_s + unread * MS / 1000 / SLOTS
+        work = f"two processes of {rival.name}, {SLOTS} records at once each, {MS} ms a record, one is killed"
+        note = f"{unread} records were unread, {twice} were processed twice; its records may wait {rival.waits_s} s"
+        yield Result("P17r", work, "wait + work / slots", duration(took), duration(work_s), took / work_s, None, note)
+
+
+def _rival_caught_up(world: World, rival: Rival) -> tuple[float, int, int]:
+    """As `_caught_up`. The process that has read most is killed."""
+    records = FEW if world.quick else RECORDS
+    topic, group = world.kafka.create_topic("takeover"), f"takeover-{uuid4().hex[:8]}"
+    world.kafka.produce(topic, [Record(b"%d" % (1_000 * MS), b"key-%d" % (i % KEYS)) for i in range(records)])
+    files = [world.folder / f"{group}-{name}" for name in "ab"]
+    with ExitStack() as stack:
+        both = [stack.enter_context(running(world, rival, topic, records)) for _ in files]
+        for each, file in zip(both, files, strict=True):
+            each.ask(f"{SLOTS} {group} {file}")
+        _until(lambda: len(_done(files)) > records / 10)
+        most = max(range(len(files)), key=lambda n: len(_done(files[n : n + 1])))
+        both[most].process.kill()
+        unread, began = records - len({*_done(files)}), time.monotonic()
+        _until(lambda: len({*_done(files)}) == records)
+        return time.monotonic() - began, unread, len(_done(files)) - records
+
+
+def _done(files: list[Path]) -> list[str]:
+    """The offsets of the records that are done, in whole lines."""
+    return [
+        line for file in files if file.exists() for line in file.read_text().splitlines(keepends=True) if "\n" in line
+    ]
+
+
+def _until(happened: Callable[[], bool], seconds: float = 900) -> None:
+    """`RuntimeError` if the time runs out."""
+    until = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > until:
+            raise RuntimeError(f"a rival has not caught up within {seconds:g} s")
+        time.sleep(0.1)
+
+
+def _caught_up(world: World, options: Mapping[str, str], end: Callable[[Driver], None]) -> tuple[float, int, int]:
+    """The seconds, the records that were unread when one of the two ended, and those in two finished batches."""
     group = f"takeover-{uuid4().hex[:8]}"
     folder = world.folder / group
     folder.mkdir()
@@ -67,6 +119,6 @@ def _caught_up(world: World, options: Mapping[str, str], end: Callable[[Driver],
         unread, began = records - len(fleet.arrived), time.monotonic()
         end(first)
         fleet.until(lambda: fleet.everything_arrived, "the survivor has caught up", 900)
-        return time.monotonic() - began, unread
+        return time.monotonic() - began, unread, fleet.deliveries - records
     finally:
         fleet.end()

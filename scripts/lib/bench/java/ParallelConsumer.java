@@ -1,12 +1,15 @@
-// The other side of P12: reads a topic with parallel-consumer in KEY order, waiting for each record as long as its
-// value says. For each line on standard input (a concurrency) it reads all of it once and prints the seconds from the
-// first record that the function receives: not those of joining a group.
+// Reads a topic with parallel-consumer in KEY order, and waits for each record as many microseconds as its value says.
+// Arguments: bootstrap, topic, number of records. A line on standard input is a run:
+//   CONCURRENCY             all records once; prints the seconds from the first record that the function receives
+//   CONCURRENCY GROUP FILE  a member of this group until it is killed; FILE gets a line for each record that is done
 
 import io.confluent.parallelconsumer.ParallelConsumerOptions;
 import io.confluent.parallelconsumer.ParallelConsumerOptions.ProcessingOrder;
 import io.confluent.parallelconsumer.ParallelStreamProcessor;
 import java.io.BufferedReader;
+import java.io.FileOutputStream;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -16,19 +19,26 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-class WaitingConsumer {
+class ParallelConsumer {
     public static void main(String[] args) throws Exception {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
         System.out.println("ready");
         for (String line = input.readLine(); line != null; line = input.readLine()) {
-            System.out.println(seconds(args[0], args[1], Integer.parseInt(args[2]), Integer.parseInt(line)));
+            String[] run = line.split(" ");
+            String group = run.length > 1 ? run[1] : "bench-" + UUID.randomUUID();
+            try (OutputStream done = run.length > 1 ? new FileOutputStream(run[2]) : OutputStream.nullOutputStream()) {
+                int records = run.length > 1 ? Integer.MAX_VALUE : Integer.parseInt(args[2]);
+                System.out.println(seconds(args[0], args[1], group, records, Integer.parseInt(run[0]), done));
+            }
         }
     }
 
-    private static double seconds(String bootstrap, String topic, int records, int concurrency) throws Exception {
+    private static double seconds(
+            String bootstrap, String topic, String group, int records, int concurrency, OutputStream done)
+            throws Exception {
         KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(Map.of(
             "bootstrap.servers", bootstrap,
-            "group.id", "bench-" + UUID.randomUUID(),
+            "group.id", group,
             "auto.offset.reset", "earliest",
             "enable.auto.commit", "false",
             "max.poll.records", "50000",
@@ -48,8 +58,11 @@ class WaitingConsumer {
             long micros = Long.parseLong(new String(context.value()));
             try {
                 TimeUnit.MICROSECONDS.sleep(micros);
+                done.write((context.offset() + "\n").getBytes());
             } catch (InterruptedException stopped) {
                 Thread.currentThread().interrupt();
+            } catch (java.io.IOException error) {
+                throw new java.io.UncheckedIOException(error);
             }
             left.countDown();
         });
