@@ -14,7 +14,7 @@ from bench.world import World
 from broker_jars import BROKER, PARALLEL_CONSUMER
 from spark_coop_source.servers.java import JarSet
 
-_PROGRAMS = Path(__file__).with_name("java")
+_PROGRAMS = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
