@@ -52,7 +52,7 @@ def _of_any_size(wire: Wire, byte: Wire, at: Places) -> tuple[NDArray[np.int64],
     shift = 7
     while len(longer):
         byte = wire[after[longer]]
-        if shift >= _BITS or (shift == _BITS - 1 and (byte > 1).any()):
+        if shift == _BITS - 1 and (byte > 1).any():  # also if yet another byte follows
             raise ValueError(MORE_THAN_64_BITS)
         raw[longer] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
         after[longer] += 1
