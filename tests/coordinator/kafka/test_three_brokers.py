@@ -128,7 +128,7 @@ def test_an_outage_that_is_too_long_names_partitions_and_brokers(three_brokers: 
 def test_a_task_that_waits_for_a_leader_takes_hardly_any_processor_time(
     three_brokers: ThreeBrokers, away: Callable[..., AbstractContextManager[None]]
 ) -> None:
-    """Of this process, kafka-python's threads included."""
+    """Of this process, kafka-python's threads included: its tries to connect take a tenth of a slow core."""
     alone, waits_ms = TopicPartition(three_brokers.topic_of(2), 0), 8_000
     three_brokers.kafka.produce(alone.topic, [Record(b"v", b"k")] * RECORDS)
     with away(three_brokers, 2):
@@ -137,7 +137,7 @@ def test_a_task_that_waits_for_a_leader_takes_hardly_any_processor_time(
             fetched(three_brokers, alone, waits_ms)
         lasted = time.monotonic() - began
         assert lasted > waits_ms / 1000 / 2, "it waits"
-        assert time.process_time() - worked < lasted / 10
+        assert time.process_time() - worked < lasted / 4, "it does not spin"
 
 
 def test_all_brokers_away__the_request_waits_and_says_so_once(
