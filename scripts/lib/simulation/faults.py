@@ -66,8 +66,8 @@ def modelled(model: str, mixture: Mixture, *, operated: bool = False) -> Mixture
     lives = {_crash, _doom, _stop, stopped_in_a_batch, _kill_jvm, _pause_process, _pause_jvm, _pause_task, _start}
     kept = lives | {_produce, _resplit, _slow_key, _time_passes, _outage, _short_outage}
     cuts: Mixture = {cut_log: 40.0, old_copy_of_a_cut: 60.0, _produce: 40.0} if cut_log in mixture else {}
-    operators: Mixture = {_operator_resets: 20.0, operator_deletes: 20.0, late_writer_of_the_mirror: 40.0}
-    operators = operators if operated else {}
+    changes: Mixture = {_operator_resets: 20.0, operator_deletes: 20.0, late_writer_of_the_mirror: 40.0}
+    operators = changes if operated else {}
     own: dict[str, Mixture] = {
         "Loss": {_copy: 10.0, _restore_redis: 15.0, _empty_redis: 10.0, _restart_redis: 10.0, **cuts, **operators},
         "Lease": {_second_driver: 12.0, _ghost: 12.0, _pause_process: 30.0},

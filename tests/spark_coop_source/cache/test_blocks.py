@@ -120,7 +120,6 @@ def test_a_block_that_would_leave_no_room_for_others_is_refused(cache: BlockCach
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_block_of_another_size_than_it_says_is_not_shared(cache: BlockCache, folder: Path) -> None:
     """In memory that is used again, bytes of the block before would follow."""
     assert not cache.publish(block(0, 5), lambda file: file.write(CONTENT[:-1]))
@@ -128,6 +127,7 @@ def test_a_block_of_another_size_than_it_says_is_not_shared(cache: BlockCache, f
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_no_error_and_leaves_nothing(cache: BlockCache, folder: Path) -> None:
     def writes(_: object) -> None:
         with Path("/dev/full").open("wb", buffering=0) as full:
