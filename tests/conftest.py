@@ -78,6 +78,8 @@ SERVERS = {
 
 LONG = {"fleet", "guarded", "three_brokers", *redis_servers.OTHER_KINDS}
 """Fixtures whose tests have the mark `long`: drivers by spark-submit, other kinds of Kafka and Redis."""
+LONG_S = 900
+"""After so long a test with this mark is ended: later than the waits in it, whose errors name what they waited for."""
 
 # How long an example takes is this machine's matter. `scripts/test --long` takes the profile `many`.
 settings.register_profile("few", deadline=None, max_examples=25)
@@ -151,16 +153,16 @@ def secure_listener(kafka_server: servers.Server, certificates: Path) -> SecureL
     return SecureListener(kafka_server.secure_address, certificates / "authority.pem", "alice", "wonder-land=1")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def guarded(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]:
-    """Another broker, with access rights."""
+    """Another broker, with access rights, for the tests of one file."""
     with guarded_broker(tmp_path_factory.mktemp("guarded"), certificates) as broker:
         yield broker
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreeBrokers]:
-    """A cluster of three brokers, shared by the tests that kill them."""
+    """A cluster of three brokers, for the tests of one file, which kill them. It would idle at a third of a core."""
     brokers = servers.start_brokers(tmp_path_factory.mktemp("brokers"))
     yield ThreeBrokers(brokers)
     brokers.stop()
@@ -323,6 +325,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("server")
         if LONG.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("long")
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LONG_S))
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("examples")
         if item.path in of_spark:

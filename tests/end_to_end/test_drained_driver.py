@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from command_runs import Run
 from drivers.fleet import Fleet
 from verdict import require
@@ -12,7 +10,6 @@ SESSION_S = 45
 FLEET = {"options": {"sessionTimeout": str(SESSION_S * 1000), "heartbeatInterval": "3000"}}
 
 
-@pytest.mark.timeout(600)
 def test_a_driver_is_replaced_while_records_arrive_and_no_key_waits_for_a_session(fleet: Fleet, run: Run) -> None:
     with fleet.producing():
         leaves = fleet.join("leaves")

@@ -2,8 +2,6 @@
 
 import signal
 
-import pytest
-
 from drivers import points
 from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
@@ -62,7 +60,6 @@ def freeze_in_a_batch(fleet: Fleet, driver: Driver) -> None:
     assert not held.epochs & fleet.held(driver).epochs
 
 
-@pytest.mark.timeout(900)
 def test_three_drivers_on_one_partition_survive_kills_and_freezes_and_keep_every_key_in_order(
     fleet: Fleet,
 ) -> None:

@@ -3,8 +3,6 @@
 from contextlib import closing
 from itertools import chain
 
-import pytest
-
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import last_events
 from drivers import output
@@ -56,7 +54,6 @@ def arrivals(fleet: Fleet) -> list[Arrival]:
     ]
 
 
-@pytest.mark.timeout(900)
 def test_two_drivers_keep_new_partitions_in_order_while_producers_learn_of_two_growths_one_by_one(fleet: Fleet) -> None:
     producers = {name: Producer(name, 2) for name in "abc"}
     a, b = fleet.join("a"), fleet.join("b")

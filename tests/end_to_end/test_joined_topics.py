@@ -112,7 +112,6 @@ def pairs(fleet: Fleet) -> set[Pair]:
     return {(key, left, right) for line in lines for key, left, right in line["pairs"]}
 
 
-@pytest.mark.timeout(900)
 def test_a_join_inside_the_read_on_two_drivers_equals_sparks_own_after_one_is_killed(
     spark: SparkSession, kafka: Kafka, fleet: Fleet, payments: str
 ) -> None:
@@ -130,7 +129,6 @@ def test_a_join_inside_the_read_on_two_drivers_equals_sparks_own_after_one_is_ki
     assert pairs(fleet) == expected
 
 
-@pytest.mark.timeout(900)
 def test_sparks_join_of_two_loads_on_two_drivers_equals_its_join_of_two_batches(
     spark: SparkSession, kafka: Kafka, fleet: Fleet, payments: str
 ) -> None:

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
 from coordinator.commits.group_commits import GroupCommits
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
@@ -66,7 +64,6 @@ def stays(fleet: Fleet, state: str) -> None:
     fleet.until(lambda: renewed(fleet, state) > since + ordered_job.LEASE_MS, f"it is {state} for longer than a lease")
 
 
-@pytest.mark.timeout(900)
 def test_two_drivers_commit_one_partition_in_order_and_a_dead_one_stops_the_other_until_its_work_is_done(
     fleet: Fleet,
 ) -> None:

@@ -1,7 +1,5 @@
 """Pinned drivers of one group, by spark-submit: a quarter each, a spare for one that is killed, and two misfits."""
 
-import pytest
-
 from coordinator.values.key_hash import cuts
 from coordinator.values.ranges import HashRange
 from drivers.driver import Driver
@@ -31,7 +29,6 @@ def fails(fleet: Fleet, driver: Driver, words: str) -> None:
     fleet.drivers.pop(driver.name)
 
 
-@pytest.mark.timeout(900)
 def test_a_spare_with_an_empty_checkpoint_takes_the_quarter_of_a_killed_driver(fleet: Fleet) -> None:
     with fleet.producing():
         drivers = [fleet.join(f"q{number}", [quarter]) for number, quarter in enumerate(QUARTERS)]

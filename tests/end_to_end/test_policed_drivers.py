@@ -50,7 +50,6 @@ def in_partition_order(fleet: Fleet) -> bool:
     return offsets == list(range(len(offsets)))
 
 
-@pytest.mark.timeout(900)
 def test_four_steps_from_a_plain_source_to_sharing(fleet: Fleet, policy: Callable[[str, str], None]) -> None:
     """Rules: sharing-policies, partition-order."""
     policy(ICS, "false")
@@ -77,7 +76,6 @@ def test_four_steps_from_a_plain_source_to_sharing(fleet: Fleet, policy: Callabl
     fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
 
 
-@pytest.mark.timeout(900)
 def test_redis_is_emptied_while_sharing_is_forbidden(fleet: Fleet, policy: Callable[[str, str], None]) -> None:
     """Rule: policies-survive. Nothing is shared, and a query that demands it still ends with code 88."""
     policy(ICS, "false")

@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
 from streams import Stream, keyed
@@ -53,7 +51,6 @@ def working(fleet: Fleet, *drivers: Driver) -> None:
     fleet.until(lambda: all(len(d.lines) > n for d, n in zip(drivers, before, strict=True)), "each finishes a batch")
 
 
-@pytest.mark.timeout(600)
 def test_a_set_whose_only_driver_is_killed_gets_a_member_of_the_other_one(fleet: Fleet) -> None:
     with fleet.producing():
         one = fleet.start("one")

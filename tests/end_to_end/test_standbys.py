@@ -31,7 +31,6 @@ def stands_by(fleet: Fleet, owner: Driver) -> None:
     assert fleet.held(owner).ranges[0] == (WHOLE,)
 
 
-@pytest.mark.timeout(600)
 def test_a_standby_takes_over_from_a_killed_owner_which_is_the_standby_after_its_restart(fleet: Fleet) -> None:
     with fleet.producing():
         one = fleet.join("one")

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
-import pytest
-
 import processes
 from bench.functions import PASSED, wait_4_ms
 from coordinator.redis.client import RedisClient
@@ -58,7 +56,6 @@ def end_in_a_batch(fleet: Fleet, driver: Driver, point: str, end: Callable[[Driv
     assert took_s - busy_s <= HAND_OVER_S + BATCH_S, "the lease that is left, and a batch of the other driver"
 
 
-@pytest.mark.timeout(900)
 def test_the_ranges_of_a_driver_that_ends_in_a_batch_wait_for_no_session(fleet: Fleet) -> None:
     with fleet.producing():
         ends, stays = fleet.join("ends"), fleet.join("stays")
@@ -72,7 +69,6 @@ def test_the_ranges_of_a_driver_that_ends_in_a_batch_wait_for_no_session(fleet: 
     require(fleet.outcome().good, fleet.outcome())
 
 
-@pytest.mark.timeout(900)
 def test_a_driver_gets_sigterm_in_a_large_batch__another_one_owns_its_ranges_within_seconds(fleet: Fleet) -> None:
     """The other driver is idle, so only the hand-over takes time: Spark's end, the tasks' ends, and its next look.
 

@@ -146,7 +146,6 @@ def test_two_clients_of_a_server_are_one_application(connect_url: str, place: Pl
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)  # four drivers, one after the other
 def test_a_pipeline_has_a_streaming_table_of_a_topic(kafka: Kafka, place: Place, group: str) -> None:
     (spec,) = blocks(PAGE, "yaml")
     (command,) = (each for each in commands(PAGE) if each.startswith("spark-pipelines "))

@@ -99,7 +99,6 @@ def in_a_batch(fleet: Fleet, driver: Driver) -> None:
     fleet.until(driver.stands, "it is in a batch")
 
 
-@pytest.mark.timeout(600)
 def test_the_second_driver_gets_45_to_49_while_40_is_not_done_and_a_restart_repeats_its_batch(fleet: Fleet) -> None:
     """[40-49]: the first driver asks and gets [40-44]. It is killed before its sink, and starts again."""
     fleet.kafka.produce(fleet.topic, keyed(50))
@@ -156,7 +155,6 @@ def read_by_others(fleet: Fleet, driver: Driver) -> float:
     return fleet.until(lambda: left <= {offset for _, offset in fleet.arrived}, what)
 
 
-@pytest.mark.timeout(600)
 def test_three_drivers_on_one_partition_lose_nothing_by_kills_and_freezes(fleet: Fleet) -> None:
     with fleet.producing():
         killed, frozen, stays = (fleet.start(name) for name in ("killed", "frozen", "stays"))

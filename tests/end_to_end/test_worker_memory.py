@@ -22,7 +22,6 @@ print(rows.option("subscribe", topic).load().count())
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_half_a_gigabyte_for_two_cores_is_too_little_and_the_option_is_named(kafka: Kafka, tmp_path: Path) -> None:
     topic = kafka.create_topic("memory", partitions=2)
     kafka.produce(topic, keyed(20))

@@ -104,7 +104,6 @@ def tlc() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)  # a minute of one core, on a busy machine
 @pytest.mark.usefixtures("tlc")
 @pytest.mark.parametrize("check", CHECKS, ids=[f"{each.model}-{each.off or 'all-rules'}" for each in CHECKS])
 def test_tlc_finds_what_is_expected(check: Check) -> None:

@@ -143,15 +143,17 @@ BROKEN = {
         "recovering-session": Begins(f"{_LUA}/shared/leases.lua:recovering", "return nil"),
     },
 }
-"""Code that breaks a rule, so often that two dozen schedules show it, or fifty of the fast ones of `Loss`."""
+"""Code that breaks a rule, so often that fifty schedules show it, and mostly the first ten."""
 
 _REPLAY = """
 import sys
 import specs, traces
 model = traces.MODELS[sys.argv[1]]
-recorded = [trace for each in specs.record(model, range(50 if model.name == "Loss" else 24)) for trace in each.traces]
-stops = [specs.replay(model, group) for group in traces.by_lanes(recorded)]
-raise SystemExit(not any(stops))
+for first in range(0, 50, 10):
+    recorded = [trace for each in specs.record(model, range(first, first + 10)) for trace in each.traces]
+    if any(specs.replay(model, group) for group in traces.by_lanes(recorded)):
+        raise SystemExit(0)
+raise SystemExit(1)
 """
 
 
@@ -316,7 +318,6 @@ def test_fifty_schedules_are_of_the_model_and_their_forgeries_are_not(model: Tra
 
 @pytest.mark.long
 @pytest.mark.server
-@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("tlc")
 @pytest.mark.parametrize(
     ("model", "change"),

@@ -1,4 +1,4 @@
-"""Three brokers for all tests of a run: they are killed, frozen, and always whole again at the end of a test."""
+"""Three brokers for the tests of a file: they are killed, frozen, and always whole again at the end of a test."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -26,7 +26,7 @@ from topics import Kafka
 READ, LEFT = 30, 20
 PATIENCE_S = 120.0
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
