@@ -55,7 +55,15 @@ from streams import Stream, keyed
 from three_brokers import ThreeBrokers
 from topics import Kafka, Record
 
-LONGEST = ("test_drivers", "test_demo", "test_simulation", "test_specs", "test_decoding_memory", "test_shared_read")
+LONGEST = (
+    "test_drivers",
+    "test_demo",
+    "test_simulation",
+    "test_specs",
+    "test_traces",
+    "test_decoding_memory",
+    "test_shared_read",
+)
 """Long files that come late in the alphabet, or, as a single test, could come last."""
 
 SPARK_PROCESSES = 2
@@ -107,6 +115,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         with suppress(OSError), opened(SHARED_MEMORY) as ours:
             ours.sweep(kept_s=0)
             path(SHARED_MEMORY).rmdir()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_clients_left() -> Iterator[None]:
+    """Else one whose broker has gone would look for it many times a second, in a thread, until the run ends."""
+    yield
+    consumers.close_idle()
+    producers.close_idle()
 
 
 @pytest.fixture(scope="session")
