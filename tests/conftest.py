@@ -87,7 +87,7 @@ SERVERS = {
 LONG = {"fleet", "guarded", "three_brokers", *redis_servers.OTHER_KINDS}
 """Fixtures whose tests have the mark `long`: drivers by spark-submit, other kinds of Kafka and Redis."""
 LONG_S = 900
-"""After so long a test with this mark is ended: later than the waits in it, whose errors name what they waited for."""
+"""After so long a test with this mark is ended: later than any one wait in it, whose error names what it waited for."""
 
 # How long an example takes is this machine's matter. `scripts/test --long` takes the profile `many`.
 settings.register_profile("few", deadline=None, max_examples=25)
@@ -121,6 +121,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def _no_clients_left() -> Iterator[None]:
     """Else one whose broker has gone would look for it many times a second, in a thread, until the run ends."""
     yield
+    _close_idle()
+
+
+def _close_idle() -> None:
     consumers.close_idle()
     producers.close_idle()
 
@@ -178,7 +182,7 @@ def guarded(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="module")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreeBrokers]:
-    """A cluster of three brokers, for the tests of one file, which kill them. It would idle at a third of a core."""
+    """A cluster of three brokers, for the tests of one file, which kill them."""
     brokers = servers.start_brokers(tmp_path_factory.mktemp("brokers"))
     yield ThreeBrokers(brokers)
     brokers.stop()
@@ -414,8 +418,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def closed_clients() -> Iterator[None]:
     """The consumers and producers that this process keeps for its next tasks are closed after the test."""
     yield
-    consumers.close_idle()
-    producers.close_idle()
+    _close_idle()
 
 
 @pytest.fixture
