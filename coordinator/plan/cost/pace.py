@@ -98,12 +98,14 @@ class Pace:
 
     def anew(self, fullest: float, took_ms: float) -> "Pace":
         """The pace if only this batch counts, because records have become dearer."""
-        return replace(self, points=(), reached=fullest).after(fullest, took_ms)
+        return self if fullest < 1 else replace(self, points=(), reached=fullest).after(fullest, took_ms)
 
     def quicker(self, fullest: float, took_ms: float) -> "Pace":
         """The pace after a batch of suspects that was quick: it may only show that records cost less."""
-        rate = max(_LEAST_MS, max(took_ms - self.overhead_ms, took_ms / 4) / max(fullest, 1.0))
-        return replace(self, points=(), rate_ms=rate) if self.rate_ms is not None and rate < self.rate_ms else self
+        if fullest < 1 or self.rate_ms is None:
+            return self
+        rate = max(_LEAST_MS, max(took_ms - self.overhead_ms, took_ms / 4) / fullest)
+        return replace(self, points=(), rate_ms=rate) if rate < self.rate_ms else self
 
     def beside_ms(self, budget_ms: float) -> float:
         """The part of the budget that is not for records: at most half, for more may be a wait for a trigger."""

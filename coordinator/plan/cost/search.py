@@ -204,11 +204,12 @@ def _claim(search: Search, batch: BatchCost, lane: LaneId) -> CostClaim:
 
 
 def _quick(search: Search, group: Suspects, rest: tuple[Suspects, ...]) -> Finding:
+    search = replace(search, some_quick=True)
     if group.quick < search.patience:
         return Finding(replace(search, groups=(group, *rest)))
     if group.else_next and rest and len(rest[0].lanes) > 1:
-        return replace(_slow(replace(search, some_quick=True), rest[0], rest[1:]), quick=group.lanes)
-    return Finding(replace(search, groups=rest, some_quick=True), quick=group.lanes)
+        return replace(_slow(search, rest[0], rest[1:]), quick=group.lanes)
+    return Finding(replace(search, groups=rest), quick=group.lanes)
 
 
 def _slow(search: Search, group: Suspects, rest: Iterable[Suspects]) -> Finding:

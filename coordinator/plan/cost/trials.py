@@ -101,7 +101,7 @@ class Trials:
         self._unclear = 0
         if not batch.warm:
             self.pace = self.pace.cold(batch.fullest, batch.work_ms, self._budget_ms)
-        elif batch.fullest >= 1:
+        elif batch.fullest >= 1 or self.search.groups:  # a trial without records is quick, and moves on
             self._judge(batch, _of(batch, known, self.search.trial), now_ms)
 
     def grow(self, batch: BatchCost) -> None:
@@ -166,7 +166,7 @@ class Trials:
             self._doubt(batch, before.trial)
         for lane in finding.quick:
             self._clear(lane, max((load.span for load in batch.of((lane,))), default=0))
-        if finding.even or (finding.quick and not before.some_quick):
+        if finding.even or (finding.search.some_quick and not before.some_quick):
             self.pace = self.pace.anew(batch.fullest, batch.work_ms)
         elif not finding.slow and finding.search.groups[:1] != before.groups[:1]:
             self.pace = self.pace.quicker(batch.fullest, batch.work_ms)

@@ -61,6 +61,11 @@ def test_records_that_become_dearer_count_from_then_on() -> None:
     assert pace.rows(BUDGET_MS, early=True) * 19.8 <= BUDGET_MS
 
 
+def test_a_trial_without_records_says_nothing_of_their_cost() -> None:
+    pace = Pace().after(1_000, 2_000)
+    assert (pace.anew(0, 3_000), pace.quicker(0, 1)) == (pace, pace)
+
+
 def test_at_most_half_of_the_budget_is_left_for_the_rest_of_a_batch() -> None:
     assert Pace().beside_ms(BUDGET_MS) == SPARK_MS
     assert Pace().beside_ms(100.0) == 50.0

@@ -66,6 +66,15 @@ def test_a_group_is_cleared_once_it_has_read_about_as_much_as_the_long_batch() -
     assert tried(half.search, batch(half.search.trial, HEALTHY_MS, SPAN // 2), RATE_MS, HEALTHY_MS, 0.0).quick
 
 
+def test_from_the_first_quick_batch_on_only_a_batch_that_its_suspects_explain_is_long() -> None:
+    """Before it, the healthy time is a guess, and a batch that takes most of it may be long already."""
+    going, slower = search(known=False), HEALTHY_MS + 1_000
+    quick = tried(going, batch(going.trial, 3_000, SPAN // 2), RATE_MS, HEALTHY_MS, 0.0)
+    assert (quick.search.trial, quick.quick) == (going.trial, ())
+    assert tried(going, batch(going.trial, slower), RATE_MS, HEALTHY_MS, 0.0).long
+    assert not tried(quick.search, batch(going.trial, slower), RATE_MS, HEALTHY_MS, 0.0).long
+
+
 def test_a_difference_that_may_be_chance_is_no_evidence() -> None:
     finding = tried(search(), batch(search().trial, HEALTHY_MS + 5_000), RATE_MS, HEALTHY_MS, 3_000.0)
     assert finding.quick
