@@ -15,7 +15,7 @@ from coordinator.values.key_hash import hash_key
 
 HEALTHY = {b"k%d" % i: 1.0 for i in range(1_000)}
 SLOTS, BUDGET_MS, SPARK_MS = 8, 10_000, 200
-ARRIVALS = range(1, 7)
+ARRIVALS = range(1, 13)
 MOST_BATCHES, BATCHES, SETTLED = 60, 30, 10
 MINUTES, RECORDS = 15, 4_000_000
 
@@ -52,18 +52,27 @@ LOADS = (
 RARE = ((10.0, 500, 5), *((s, rate, MINUTES) for s in (30.0, 10.0, 5.0) for rate in (500, 2_000, 4_000)))
 """Seconds of a slow record, records a second, minutes."""
 
+BACKLOG = {"records": 20_000, "backlog": 20_000, "budget_ms": 3_000, "cold_ms": 3_000.0, "early": 0.6}
+FEW_KEYS, FEW_SLOTS, SLOW_MS, SPARKS = 25, 4, 50.0, ((300.0, 300.0), (500.0, 1_500.0))
+"""A slow key with as much work as all others; Spark's time of a batch, and by how much it varies."""
+
 
 def model(_: World) -> Iterator[Result]:
-    """Both tables."""
+    """All three tables."""
     for load in LOADS:
         kept, p95 = zip(*(_thirty(load, seed) for seed in ARRIVALS), strict=True)
         note = f"p95 of a batch {min(p95):.1f} - {max(p95):.1f} x budget"
         yield Result("model", f"{load.what}: healthy keys", "", f"{min(kept):.0%} - {max(kept):.0%}", "", note=note)
     for seconds, rate, minutes in RARE:
-        behind, longest, p95 = zip(*(_rare(seconds, rate, minutes, seed) for seed in (*ARRIVALS, 7, 8)), strict=True)
+        behind, longest, p95 = zip(*(_rare(seconds, rate, minutes, seed) for seed in ARRIVALS[:8]), strict=True)
         work = f"a record of one key takes {seconds:g} s, {rate:,} records/s, {minutes} minutes"
         note = f"longest batch {_spread(longest)}; p95 {_spread(p95)}"
         yield Result("model rare", f"{work}: others are behind", "", _spread(behind), "", note=note)
+    for spark_ms, noisy_ms in SPARKS:
+        took, unread, longest = zip(*(_backlog(spark_ms, noisy_ms, seed) for seed in ARRIVALS), strict=True)
+        work = f"a backlog of 20,000 records, {spark_ms / 1e3:g} - {(spark_ms + noisy_ms) / 1e3:g} s of Spark a batch"
+        note = f"{min(unread):.0%} - {max(unread):.0%} of the slow key left; longest batch {_spread(longest)}"
+        yield Result("model backlog", f"{work}: until the others are done", "", _spread(took), "", note=note)
 
 
 def _thirty(load: Load, seed: int) -> tuple[float, float]:
@@ -83,6 +92,18 @@ def _rare(seconds: float, rate: int, minutes: int, seed: int) -> tuple[float, fl
     work.run_for(60_000 * minutes)
     took = sorted(b.ms / 1_000 for b in work.batches)
     return work.lag(lambda h: h != slow) / rate, took[-1], took[int(0.95 * len(took))]
+
+
+def _backlog(spark_ms: float, noisy_ms: float, seed: int) -> tuple[float, float, float]:
+    """Seconds until the others are done, the part of the slow key that is left, the longest batch from the third on."""
+    costs, slow = {b"k%d" % i: 1.0 for i in range(FEW_KEYS)} | {b"k7": SLOW_MS}, hash_key(b"k7")
+    given: dict[str, Any] = BACKLOG | {"spark_ms": spark_ms, "noisy_ms": noisy_ms}
+    work = Workload(costs, FEW_SLOTS, 0.0, seed=seed, **given)
+    began, all_slow = work.clock.now, work.lag(lambda h: h == slow)
+    while work.lag(lambda h: h != slow):
+        work.run(1)
+    took = (work.clock.now - began) / 1_000
+    return took, work.lag(lambda h: h == slow) / all_slow, max(b.ms for b in work.batches[2:]) / 1_000
 
 
 def _spread(values: tuple[float, ...]) -> str:
