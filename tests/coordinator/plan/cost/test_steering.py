@@ -1,7 +1,6 @@
 """Lanes steered by cost, against workloads whose costs are known: a slow key holds up only itself."""
 
 from dataclasses import replace
-from itertools import groupby
 from statistics import median
 
 import pytest
@@ -460,31 +459,3 @@ def test_a_slow_key_is_found_although_sparks_own_time_comes_and_goes(seed: int) 
     arrived = work.end - before
     assert arrived - (work.lag(healthy) - lag) >= 0.9 * arrived
     assert sorted(b.ms for b in after[10:])[18] <= 1.2 * BUDGET_MS
-
-
-def backlog_of_a_few_keys(seed: int, spark_ms: float, noisy_ms: float) -> Workload:
-    """A slow key has as much work as all others; four slots, a budget of 3 s."""
-    keys = {b"k%d" % i: 1.0 for i in range(25)} | {SLOW: 50.0}
-    ending = {"backlog": 20_000, "records": 20_000, "budget_ms": 3_000, "cold_ms": 3_000.0, "early": 0.6}
-    return Workload(keys, 4, 0.0, spark_ms=spark_ms, noisy_ms=noisy_ms, seed=seed, **ending)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("seed", range(1, 9))
-def test_the_slow_key_of_a_backlog_is_left_behind_alone(seed: int) -> None:
-    """Also if the first trials are judged by a guess of the healthy time."""
-    work = backlog_of_a_few_keys(seed, 300, 300)
-    slow = work.hashes == hash_key(SLOW)
-    while work.lag(healthy):
-        work.run(1)
-    assert work.lag(lambda key_hash: not healthy(key_hash)) >= 0.3 * slow.sum()
-    assert max(b.ms for b in work.batches[2:]) <= 2 * 3_000
-
-
-@pytest.mark.parametrize("seed", range(1, 5))
-def test_at_the_end_of_a_backlog_no_suspect_waits_for_one_without_records(seed: int) -> None:
-    """The trial of a lane that has no records there is over soon, though its batches take Spark's own time too."""
-    work = backlog_of_a_few_keys(seed, 500, 1_500)
-    while work.lag(healthy):
-        work.run(1)
-    empty = [len([*batches]) for some, batches in groupby(work.batches, lambda batch: batch.rows > 0) if not some]
-    assert max(empty, default=0) <= 6
