@@ -186,12 +186,13 @@ def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float, n
         return Finding(replace(search, groups=(*rest, group)))
     least_ms = healthy_ms + CONTRAST * search.claimed_ms(batch, rate_ms) + noise_ms
     long = batch.work_ms >= (least_ms if search.known or search.some_quick else UNSURE * healthy_ms)
-    if long and any(load.rows for load in loads):
+    shown = sum(load.rows for load in loads) >= 1  # without records, none of them can be the reason
+    if long and shown:
         seen = {lane: _claim(search, batch, lane) for lane in group.lanes}
         finding = _slow(replace(search, claims={**search.claims, **seen}), group, rest)
     else:
         group = replace(group, quick=group.quick + search.proof(batch), pace=GROWTH * group.pace)
-        finding = _quick(search, group, rest)
+        finding = _quick(replace(search, some_quick=search.some_quick or shown), group, rest)
     return replace(finding, long=long)
 
 
@@ -204,7 +205,6 @@ def _claim(search: Search, batch: BatchCost, lane: LaneId) -> CostClaim:
 
 
 def _quick(search: Search, group: Suspects, rest: tuple[Suspects, ...]) -> Finding:
-    search = replace(search, some_quick=True)
     if group.quick < search.patience:
         return Finding(replace(search, groups=(group, *rest)))
     if group.else_next and rest and len(rest[0].lanes) > 1:

@@ -189,8 +189,7 @@ class Trials:
 
     def _doubt(self, batch: BatchCost, trial: Collection[LaneId]) -> None:
         """Lanes that started small may be the slow ones as well: they are suspects again."""
-        read = {lane: load for lane in self._small for load in batch.of((lane,))[:1] if load.rows}
-        doubted = {lane: load for lane, load in read.items() if not touches(lane, trial)}
+        doubted = {lane: loads[0] for lane in self._small if (loads := batch.of((lane,))) and not touches(lane, trial)}
         for lane in doubted:
             del self._small[lane]
         self.search = self.search.also({lane: CostClaim.of(batch, load) for lane, load in doubted.items()})

@@ -1,6 +1,7 @@
 """The planner in a model of a query, with simulated keys, costs, slots and clock; mostly only the clock shows costs.
 
-The work is behind the read. 1,000 keys of 1 ms, some of them slow, on eight slots. Needs neither Kafka nor Spark.
+The work is behind the read. 1,000 keys of 1 ms, some of them slow, on eight slots; and a backlog of few keys on four.
+Needs neither Kafka nor Spark.
 """
 
 from collections.abc import Iterator
@@ -71,7 +72,7 @@ def model(_: World) -> Iterator[Result]:
     for spark_ms, noisy_ms in SPARKS:
         took, unread, longest = zip(*(_backlog(spark_ms, noisy_ms, seed) for seed in ARRIVALS), strict=True)
         work = f"a backlog of 20,000 records, {spark_ms / 1e3:g} - {(spark_ms + noisy_ms) / 1e3:g} s of Spark a batch"
-        note = f"{min(unread):.0%} - {max(unread):.0%} of the slow key left; longest batch {_spread(longest)}"
+        note = f"{min(unread):.0%} - {max(unread):.0%} of the slow key left; longest work of a batch {_spread(longest)}"
         yield Result("model backlog", f"{work}: until the others are done", "", _spread(took), "", note=note)
 
 

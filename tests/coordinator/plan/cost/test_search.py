@@ -75,6 +75,18 @@ def test_from_the_first_quick_batch_on_only_a_batch_that_its_suspects_explain_is
     assert not tried(quick.search, batch(going.trial, slower), RATE_MS, HEALTHY_MS, 0.0).long
 
 
+def test_a_trial_without_records_shows_nothing_of_the_healthy_time() -> None:
+    """Lanes that are all alike are left alone after it, too."""
+    going = search(known=False)
+    empty = BatchCost(tuple(Load(lane, i, SPAN // 2, 0.0) for i, lane in enumerate(going.trial)), HEALTHY_MS)
+    going = tried(going, empty, RATE_MS, HEALTHY_MS, 0.0).search
+    assert not going.some_quick
+    for _ in range(ALL_SLOW):
+        finding = tried(going, batch(going.trial, HEALTHY_MS + 6_000), RATE_MS, HEALTHY_MS, 0.0)
+        going = finding.search
+    assert finding.even
+
+
 def test_a_difference_that_may_be_chance_is_no_evidence() -> None:
     finding = tried(search(), batch(search().trial, HEALTHY_MS + 5_000), RATE_MS, HEALTHY_MS, 3_000.0)
     assert finding.quick

@@ -1,7 +1,5 @@
 """Lanes that start small, after they were away; and suspects that cannot wait alone."""
 
-import pytest
-
 from coordinator.plan.cost.batch_cost import BatchCost, Load
 from coordinator.plan.cost.costs import Costs
 from coordinator.plan.cost.profile import Cell
@@ -48,13 +46,3 @@ def test_a_suspect_without_records_is_cleared_once_it_has_read_as_much_as_in_the
         assert (trials.search.trial, trials.search.groups[0].pace) == ((low,), pace)
     trials.learn(BatchCost((Load(low, 0, 200, 0.0),), 2_000.0), {}, 0, waited=False)
     assert trials.search.trial == (high,)
-
-
-@pytest.mark.parametrize(("rows", "doubted"), [(0.0, False), (20.0, True)])
-def test_after_a_long_trial_a_small_lane_is_a_suspect_again_if_it_had_records(rows: float, doubted: bool) -> None:
-    small, low, high = ((TP, hashes) for hashes in cuts(3))
-    trials = Trials(Costs(), 10_000.0, 8, fixed=False)
-    trials.search = Search.among(dict.fromkeys((low, high), CostClaim(5.0, 0.0, 400)), PROOF, known=True)
-    trials.away(small)
-    trials.learn(BatchCost((Load(small, 0, 20, rows), Load(low, 1, 100, 0.0)), 9_000.0), {}, 0, waited=False)
-    assert (small in trials.search.claims) is doubted
