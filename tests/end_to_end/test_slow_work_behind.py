@@ -32,7 +32,7 @@ class Worked(Sink):
 
 @pytest.mark.long
 def test_a_slow_key_is_left_behind_alone(stream: Stream, kafka: Any) -> None:
-    """It has two thirds of all work: 40 s for one slot, and 19 s on four slots for the others.
+    """It has two thirds of all work: 40 s, in one slot at a time. The others have 19 s, on four slots.
 
     If all keys kept in step, the last record of each would come in the same batch.
     """

@@ -217,6 +217,24 @@ class Workload:
         return tuple(KeyCost(int(hashes[i]), float(sums[i]), int(rows[i])) for i in best)
 
 
+def few_keys(spark_ms: float, noisy_ms: float, seed: int) -> Workload:
+    """A backlog of 25 keys on four slots, of which `k7` has two thirds of the work; budget 3 s."""
+    costs, records = {b"k%d" % i: 1.0 for i in range(25)} | {b"k7": 50.0}, 20_000
+    return Workload(
+        costs,
+        slots=4,
+        per_second=0.0,
+        budget_ms=3_000,
+        backlog=records,
+        records=records,
+        cold_ms=3_000.0,
+        spark_ms=spark_ms,
+        noisy_ms=noisy_ms,
+        early=0.6,
+        seed=seed,
+    )
+
+
 def coalesced(progress: Progress) -> Progress:
     """The same state in the fewest segments."""
     alike = HashMap((s.hashes, (s.position, s.ics)) for s in progress.segments).coalesced()

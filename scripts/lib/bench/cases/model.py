@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from bench.table import Result
-from bench.workload import Workload
+from bench.workload import Workload, few_keys
 from bench.world import World
 from coordinator.values.key_hash import hash_key
 
@@ -53,9 +53,8 @@ LOADS = (
 RARE = ((10.0, 500, 5), *((s, rate, MINUTES) for s in (30.0, 10.0, 5.0) for rate in (500, 2_000, 4_000)))
 """Seconds of a slow record, records a second, minutes."""
 
-BACKLOG = {"records": 20_000, "backlog": 20_000, "budget_ms": 3_000, "cold_ms": 3_000.0, "early": 0.6}
-FEW_KEYS, FEW_SLOTS, SLOW_MS, SPARKS = 25, 4, 50.0, ((300.0, 300.0), (500.0, 1_500.0))
-"""A slow key with as much work as all others; Spark's time of a batch, and by how much it varies."""
+SPARKS = (300.0, 300.0), (500.0, 1_500.0)
+"""For a backlog: Spark's time of a batch, and by how much it varies."""
 
 
 def model(_: World) -> Iterator[Result]:
@@ -97,9 +96,7 @@ def _rare(seconds: float, rate: int, minutes: int, seed: int) -> tuple[float, fl
 
 def _backlog(spark_ms: float, noisy_ms: float, seed: int) -> tuple[float, float, float]:
     """Seconds until the others are done, the part of the slow key that is left, the longest batch from the third on."""
-    costs, slow = {b"k%d" % i: 1.0 for i in range(FEW_KEYS)} | {b"k7": SLOW_MS}, hash_key(b"k7")
-    given: dict[str, Any] = BACKLOG | {"spark_ms": spark_ms, "noisy_ms": noisy_ms}
-    work = Workload(costs, FEW_SLOTS, 0.0, seed=seed, **given)
+    work, slow = few_keys(spark_ms, noisy_ms, seed), hash_key(b"k7")
     began, all_slow = work.clock.now, work.lag(lambda h: h == slow)
     while work.lag(lambda h: h != slow):
         work.run(1)
