@@ -169,8 +169,9 @@ def losses(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [message for message in own_lines(caplog) if message.startswith(DataLossError.name)]
 
 
-def eventually(condition: Callable[[], bool]) -> None:
+def eventually(condition: Callable[[], object]) -> None:
     """Ask again until `condition` holds; fails after a while."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline, f"{condition} did not come true in {PATIENCE_S:g} s"
+        time.sleep(0.05)

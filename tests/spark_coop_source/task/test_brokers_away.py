@@ -4,6 +4,7 @@ import gc
 import logging
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from coordinator.errors import KafkaUnavailableError
 from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.values.ranges import WHOLE
 from coordinator.values.subscription import TopicPartition
-from log_fixtures import rows, task, whole
+from log_fixtures import eventually, rows, task, whole
 from log_lines import own_lines
 from one_address import opened_later
 from spark_coop_source.task.partition import SlicePartition, TaskEnding
@@ -116,14 +117,34 @@ def test_a_broker_answers_later__a_task_without_a_budget_reads_all_and_says_once
     assert line.endswith("the records of 2 partitions wait, for up to 60 s")
 
 
-def test_the_leader_of_a_partition_is_away__a_task_without_a_budget_says_once_that_its_records_wait(
-    three_brokers: ThreeBrokers, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.fixture
+def on_broker_2(three_brokers: ThreeBrokers) -> str:
+    """A topic of one partition: only broker 2 has its records."""
     topic = three_brokers.topic_of(2)
     three_brokers.kafka.produce(topic, [Record(b"v")] * RECORDS)
-    wanted = task(three_brokers.kafka, [whole(topic, 0, RECORDS)])
-    with three_brokers.killed(2), pytest.raises(KafkaUnavailableError, match=f"{topic}-0"):
-        rows(replace(wanted, kafka_max_outage_ms=8_000))
-    (line,) = [each for each in own_lines(caplog) if "wait" in each]
-    assert line.startswith(f"no leader answers for {topic}-0 (")
-    assert line.endswith(f"; the records of {topic}-0 wait, for up to 8 s")
+    return topic
+
+
+def test_the_leader_of_a_partition_is_away__a_task_without_a_budget_fails_after_kafka_max_outage(
+    three_brokers: ThreeBrokers, on_broker_2: str
+) -> None:
+    wanted = replace(task(three_brokers.kafka, [whole(on_broker_2, 0, RECORDS)]), kafka_max_outage_ms=2_000)
+    with three_brokers.killed(2), pytest.raises(KafkaUnavailableError, match=f"no leader answers for {on_broker_2}-0 "):
+        rows(wanted)
+
+
+def test_the_leader_of_a_partition_is_away__a_task_without_a_budget_says_once_that_its_records_wait__and_reads_them(
+    three_brokers: ThreeBrokers, on_broker_2: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def waiting() -> list[str]:
+        return [line for line in own_lines(caplog) if "wait" in line]
+
+    wanted = replace(task(three_brokers.kafka, [whole(on_broker_2, 0, RECORDS)]), kafka_max_outage_ms=120_000)
+    with ThreadPoolExecutor(1) as threads:
+        with three_brokers.killed(2):
+            reading = threads.submit(rows, wanted)
+            eventually(waiting)
+        assert len(reading.result()) == RECORDS
+    (line,) = waiting()
+    assert line.startswith(f"no leader answers for {on_broker_2}-0 (")
+    assert line.endswith(f"; the records of {on_broker_2}-0 wait, for up to 120 s")
