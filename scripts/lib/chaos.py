@@ -76,6 +76,8 @@ def main() -> int:
             good = True
             for partitions, kills in ((1, (wanted.kills + 1) // 2), (2, wanted.kills // 2)):
                 good &= _kill_and_judge(fleet(partitions), kills, random, log)
+    if not good:
+        log(f"a promise is broken; --kills {wanted.kills} --seed {seed} draws the same kills, not the same moments")
     return 0 if good else 1
 
 
@@ -107,10 +109,11 @@ def _kill_and_judge(fleet: Fleet, kills: int, random: Random, log: Callable[[str
         fleet.until_attended(lambda: fleet.working(*drivers), "all drivers are back", log)
     fleet.until_attended(lambda: fleet.everything_arrived, "every record is in a sink", log)
     fleet.end()
-    log(str(fleet.outcome()))
-    for repeat in fleet.outcome().unexplained[:10]:
-        log(f"  {repeat}")
-    return fleet.outcome().good
+    outcome = fleet.outcome()
+    log(str(outcome))
+    for line in () if outcome.good else (*outcome.unexplained[:10], *fleet.events()):
+        log(f"  {line}")
+    return outcome.good
 
 
 def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random, log: Callable[[str], None]) -> str:

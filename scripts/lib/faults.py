@@ -33,6 +33,8 @@ KEY = b"key-7"
 
 _SCHEMA = "key binary, value binary, offset long, partition int"
 _PATIENCE_S, _POLL_S = 120.0, 1.0
+_SOON_S = 10.0
+"""From the start of a command until it has named the fault."""
 _BACKLOG = 40_000
 
 
@@ -212,25 +214,26 @@ class Named:
 
     lines: str
     seconds: float  # of the command, from its start
+    since: float  # seconds, from the fault on
 
 
 def bring_about(fault: Fault, kafka: str, folder: Path) -> Named | None:
     """What shows the fault; None if it does not show in time."""
     with scene_of(fault, kafka, folder) as scene:
         fault.happens(scene)
-        deadline = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < deadline:
-            began = time.monotonic()
+        happened = time.monotonic()
+        while (began := time.monotonic()) < happened + _PATIENCE_S:
             lines = scene.shown(fault.command).splitlines()
             if found := [line for line in lines if re.search(fault.line, line)]:
-                return Named("\n".join(found[:3]), time.monotonic() - began)
+                now = time.monotonic()
+                return Named("\n".join(found[:3]), now - began, now - happened)
             time.sleep(_POLL_S)
         print(scene.shown(fault.command), file=sys.stderr)
     return None
 
 
 def main() -> int:
-    """Bring about the faults; 0 if each showed."""
+    """Bring about the faults; 0 if a command named each within `_SOON_S`."""
     parser = argparse.ArgumentParser(prog="scripts/faults", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(f.name for f in FAULTS) + "; default all")
     parser.add_argument(
@@ -259,11 +262,14 @@ def main() -> int:
         stack.callback(kafka.stop)
         for number, fault in enumerate(wanted):
             found = bring_about(fault, kafka.address, Path(folder, str(number)))
-            missed += found is None
+            missed += found is None or found.seconds > _SOON_S
             slowest = max(slowest, found.seconds if found else 0.0)
-            shown = f"in {found.seconds:.1f} s: {found.lines}" if found else "It does not show."
+            shown = "It does not show."
+            if found:
+                shown = f"in {found.seconds:.1f} s, {found.since:.0f} s after it happened: {found.lines}"
             print(f"{fault.name}\n    {fault.command}\n    {shown}", flush=True)
-    print(f"{len(wanted) - missed} of {len(wanted)} show, each by one command, in {slowest:.1f} s or less")
+    within = f"within {_SOON_S:.0f} s, the slowest in {slowest:.1f} s"
+    print(f"{len(wanted) - missed} of {len(wanted)} show, each by one command {within}")
     return min(missed, 1)
 
 

@@ -38,6 +38,8 @@ _SWITCH = re.compile(r'\bOn\("([a-z-]+)"\)')
 _COUNTS = re.compile(r"^(\d+) states generated, (\d+) distinct states found", re.MULTILINE)
 _BROKEN = re.compile(r"^Error: (?:Invariant|Action property) (\w+) is violated", re.MULTILINE)
 _COMPLETED = "Model checking completed. No error has been found."
+_STOPPED = (11, 12, 13)
+"""Exit codes of TLC: no step goes on from here; an invariant of states, or of steps, is broken. Others are mistakes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,7 @@ def replay(model: Traced, recorded: Sequence[Trace]) -> Stop | None:
     if ended.returncode == 0:
         return None
     at = traces.stopped_at(ended.stdout)
-    if at is None:
+    if at is None or ended.returncode not in _STOPPED:
         raise RuntimeError(Outcome.of(ended.stdout + ended.stderr).result)
     return Stop(recorded[at[0]], at[1])
 

@@ -33,4 +33,5 @@ def test_a_dead_driver_shows(kafka: Kafka, tmp_path: Path) -> None:
     named = bring_about(dead, kafka.bootstrap, tmp_path / "scene")
     assert named
     assert " ended " in named.lines
-    assert named.seconds > 0
+    assert 0 < named.seconds < 10
+    assert named.since >= named.seconds

@@ -239,6 +239,14 @@ def test_a_sound_record_is_replayed(model: Traced, sound: Trace) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("tlc")
+def test_a_step_that_tlc_cannot_read_is_no_rejection() -> None:
+    without = {name: value for name, value in STEPS[3].items() if name != "lanes"}
+    with pytest.raises(RuntimeError, match="no verdict"):
+        specs.replay(LEASE, [Trace(7, 2, (*STEPS[:3], without, *STEPS[4:]))])
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("tlc")
 @pytest.mark.parametrize(
     "trace",
     [

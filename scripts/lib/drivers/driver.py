@@ -141,11 +141,15 @@ class Driver:
         self._signal(signal.SIGCONT)
 
     def end(self) -> None:
-        """Kill everything that still runs."""
-        if self.process is not None:
-            with suppress(RuntimeError, psutil.NoSuchProcess):
-                self._signal(signal.SIGCONT)
-            processes.stop(self.process)
+        """Kill everything that still runs. Others may repeat its last batch, as after `kill`."""
+        if self.process is None:
+            return
+        ran = self.process.poll() is None
+        with suppress(RuntimeError, psutil.NoSuchProcess):
+            self._signal(signal.SIGCONT)
+        processes.stop(self.process)
+        if ran:
+            self.disturbed.append(len(self.lines))
 
     def _signal(self, number: int) -> None:
         first = psutil.Process(self.running.pid)

@@ -185,7 +185,8 @@ class Fleet:
         with closing(RedisClient(self.redis_url)) as client:
             return [e for e in last_events(client, self.group, _MANY) if e.member == driver.member]
 
-    def _events(self) -> list[str]:
+    def events(self) -> list[str]:
+        """The last events of the group, as lines."""
         with closing(RedisClient(self.redis_url)) as client:
             return [f"{e.at_ms} {e.kind} {e.member}: {e.why}" for e in last_events(client, self.group, _LAST)]
 
@@ -241,7 +242,7 @@ class Fleet:
             if time.monotonic() - began > seconds:
                 logs = [f"-- {d.name}:\n{processes.tail(d.log)}" for d in self.drivers.values()]
                 raise RuntimeError(
-                    "\n".join((f"not within {seconds:.0f} s: {what}\n{self.state}", *self._events(), *logs))
+                    "\n".join((f"not within {seconds:.0f} s: {what}\n{self.state}", *self.events(), *logs))
                 )
             time.sleep(_POLL_S)
         return time.monotonic() - began
