@@ -35,6 +35,8 @@ _RESTART_EVERY, _KILL_EVERY = 10, 60  # looks
 _PACE = "2 seconds"
 _MIB = 1 << 20
 _LAST_BATCHES = 20
+_FLAT, _LONG = 1.3, 40
+"""No memory may be larger by this factor in the last quarter than in the second one, in a run of so many looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Sizes:
     offset_bytes: int  # the largest of the last batches
     redis: float  # MiB
     redis_keys: int
-    shm: float  # MiB of /dev/shm
+    shm: float  # KiB of /dev/shm
 
 
 def arguments() -> argparse.Namespace:
@@ -73,7 +75,7 @@ def failing(flag: str) -> Callable[..., Any]:
 
 
 def main() -> int:
-    """Run; 0 if every record arrived once the keys no longer fail, each key in order."""
+    """Run; 0 if every record arrived once the keys no longer fail, each key in order, and no memory has grown."""
     wanted = arguments()
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     with processes.ending_politely(), ExitStack() as stack:
@@ -105,7 +107,9 @@ def main() -> int:
         fleet.until_attended(lambda: fleet.everything_arrived, "every record is in a sink")
         outcome = fleet.outcome()
         print(f"{outcome}\n{_growth(rows)}")
-        return 0 if outcome.good else 1
+        larger = grown(rows) if len(rows) >= _LONG else []
+        print("\n".join(f"{name} has grown" for name in larger), end="\n" * bool(larger))
+        return 0 if outcome.good and not larger else 1
 
 
 def _soak(fleet: Fleet, drivers: Sequence[Driver], wanted: argparse.Namespace, rows: list[Sizes]) -> None:
@@ -152,7 +156,7 @@ def _sizes(look: int, fleet: Fleet, drivers: Sequence[Driver]) -> Sizes:
         max(f.stat().st_size for d in drivers for f in _last(d, "offsets")),
         used / _MIB,
         keys,
-        sum(f.stat().st_blocks * 512 for f in Path("/dev/shm").rglob("*") if f.is_file()) / _MIB,  # noqa: S108
+        sum(f.stat().st_blocks * 512 for f in Path("/dev/shm").rglob("*") if f.is_file()) / 1024,  # noqa: S108
     )
 
 
@@ -179,17 +183,25 @@ def _batches_ms(driver: Driver) -> list[float]:
     return [1000 * (completed[name] - planned[name]) for name in planned.keys() & completed.keys()]
 
 
-def _growth(rows: Sequence[Sizes]) -> str:
-    """How much each size is in the last quarter, as a multiple of the second one: medians."""
+def _quarters(rows: Sequence[Sizes], name: str) -> tuple[float, float]:
+    """The medians of a size in the second and in the last quarter."""
     quarter = max(1, len(rows) // 4)
+    second, last = (
+        statistics.median(getattr(row, name) for row in part) for part in (rows[quarter : 2 * quarter], rows[-quarter:])
+    )
+    return second, last
 
-    def ratio(name: str) -> str:
-        before, after = (
-            statistics.median(getattr(r, name) for r in part) for part in (rows[quarter : 2 * quarter], rows[-quarter:])
-        )
-        return f"{name} {before:,.0f} -> {after:,.0f}"
 
-    return "medians of the second and the last quarter: " + ", ".join(ratio(f.name) for f in fields(Sizes)[1:])
+def _growth(rows: Sequence[Sizes]) -> str:
+    both = ((f.name, *_quarters(rows, f.name)) for f in fields(Sizes)[1:])
+    told = ", ".join(f"{name} {before:,.0f} -> {after:,.0f}" for name, before, after in both)
+    return f"medians of the second and the last quarter: {told}"
+
+
+def grown(rows: Sequence[Sizes]) -> list[str]:
+    """The memories that are larger in the last quarter than in the second one, by more than `_FLAT`."""
+    found = ((name, *_quarters(rows, name)) for name in ("jvm", "reader", "python", "redis"))
+    return [name for name, second, last in found if last > _FLAT * second]
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ def record(valkey: Valkey, model: Traced, seed: int) -> Recorded:
 
 
 def counts(traces: Iterable[Trace]) -> Counter[str]:
-    """How often each action happened."""
-    return Counter(step["ev"] for trace in traces for step in trace.steps)
+    """How often each action happened. The first step of a record is its beginning, and no action."""
+    return Counter(step["ev"] for trace in traces for step in trace.steps[1:])
 
 
 # -- TLA+ --------------------------------------------------------------------------------------

@@ -6,10 +6,20 @@ from pathlib import Path
 import pytest
 
 import soak
+from soak import Sizes
 
-pytestmark = pytest.mark.long
+
+def looks(*readers: float) -> list[Sizes]:
+    """Looks that differ in the memory of the reader."""
+    return [Sizes(n, 400, each, 500, 300, 1_700, 3, 20, 0) for n, each in enumerate(readers)]
 
 
+def test_a_memory_that_grows_is_named() -> None:
+    assert soak.grown(looks(50, 50, 100, 100, 110, 110, 120, 120)) == []
+    assert soak.grown(looks(50, 50, 100, 100, 110, 120, 140, 140)) == ["reader"]
+
+
+@pytest.mark.long
 def test_what_fails_waits_while_the_topic_grows_and_arrives_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
