@@ -5,15 +5,18 @@ happens and ends, and the report waits until every record is in a sink. One seed
 who is hit.
 """
 
+import os
+import shutil
+import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import psutil
 import redis
@@ -148,6 +151,41 @@ def _fill(stage: Stage) -> None:
     _refusing(stage, "maxmemory", "1")
 
 
+def _fill_disk(stage: Stage) -> None:
+    """The master writes to a small file system, which is then full, and later its own again."""
+    small = stage.fleet.folder / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", small], check=True)  # noqa: S607
+    with stage.redis() as client:
+        home = cast(dict[str, str], client.config_get("dir"))["dir"]
+        _write_to(client, str(small))
+        rest = small / "rest"
+        with suppress(OSError), rest.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4_096))
+        while _persistence(client)["aof_last_write_status"] != "err":
+            time.sleep(_POLL_S)
+        time.sleep(_LONG_S)
+        rest.unlink()
+        _write_to(client, home)
+    subprocess.run(["umount", small], check=True)  # noqa: S607
+    small.rmdir()
+
+
+def _write_to(client: redis.Redis, folder: str) -> None:
+    """Keep the log of writes in this folder from now on."""
+    client.config_set("appendonly", "no")
+    client.config_set("dir", folder)
+    client.config_set("appendonly", "yes")
+    while _persistence(client)["aof_rewrite_in_progress"]:
+        time.sleep(_POLL_S)
+
+
+def _persistence(client: redis.Redis) -> dict[str, Any]:
+    found: dict[str, Any] = client.info("persistence")
+    return found
+
+
 def _without_copies(stage: Stage) -> None:
     _refusing(stage, "min-replicas-to-write", "2")
 
@@ -219,6 +257,7 @@ FAULTS: dict[str, Happens] = {
     "Redis is emptied": _empty,
     f"Redis goes back by {_SETTLE_S:.0f} s": _roll_back,
     f"Redis is full for {_LONG_S:.0f} s": _fill,
+    f"the disk of Redis is full for {_LONG_S:.0f} s": _fill_disk,
     f"Redis has too few copies to write for {_LONG_S:.0f} s": _without_copies,
     f"a broker is killed for {_LONG_S:.0f} s": _kill_broker,
     f"a broker is frozen for {_LONG_S:.0f} s": _freeze_broker,
@@ -230,9 +269,18 @@ _NOBODY_WRITES = (_kill_all_brokers, _without_leader)
 """Faults during which no record is sent: the producer would not know what arrived."""
 
 
-def chosen(words: Sequence[str]) -> list[str]:
-    """The names of faults that have one of these words; all without words."""
-    return [name for name in FAULTS if not words or any(word in name for word in words)]
+def chosen(words: Sequence[str], *, mounts: bool = True) -> list[str]:
+    """The names of faults that have one of these words; all without words. Without own `mounts`, no disk is full."""
+    possible = [name for name, happens in FAULTS.items() if mounts or happens is not _fill_disk]
+    return [name for name in possible if not words or any(word in name for word in words)]
+
+
+def with_own_mounts() -> list[str]:
+    """What starts a command with mounts that nobody else sees; empty where that is not allowed."""
+    unshare = shutil.which("unshare")
+    if not unshare or os.geteuid() or subprocess.run([unshare, "--mount", "true"], check=False).returncode:
+        return []
+    return [unshare, "--mount", "--"]
 
 
 def report(seed: int, folder: Path, names: Sequence[str]) -> int:

@@ -4,6 +4,7 @@ For each it prints what an operator runs, and the lines that show the fault. doc
 """
 
 import argparse
+import os
 import re
 import shlex
 import subprocess
@@ -242,10 +243,13 @@ def main() -> int:
         help="instead: faults under load, with the verdict on each; a NAME is then a word of their names",
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the report: order and victims (default 0)")
+    parser.add_argument("--own-mounts", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.report and not given.own_mounts and (start := fault_report.with_own_mounts()):
+        os.execv(start[0], [*start, sys.executable, *sys.argv, "--own-mounts"])
     names = given.names
     wanted = [f for f in FAULTS if not names or f.name in names]
-    reported = fault_report.chosen(names)
+    reported = fault_report.chosen(names, mounts=given.own_mounts)
     unknown = [*{*names} - {f.name for f in FAULTS}] if not given.report else names if not reported else []
     if unknown:
         parser.error(f"there is no fault {unknown[0]!r}")

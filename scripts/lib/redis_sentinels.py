@@ -101,6 +101,7 @@ class Watched:
         """A server. Sentinels rewrite its file of settings."""
         of_master = f"replicaof 127.0.0.1 {master}\n" if master else ""
         settings = f"{_SERVER_CONF.read_text()}\nport {port}\ndir {self._folder / str(port)}\n{of_master}"
+        settings += "enable-protected-configs local\n"  # `dir` may be set
         return self._started(port, settings)
 
     def _sentinel(self, port: int, master: int) -> subprocess.Popen[bytes]:
