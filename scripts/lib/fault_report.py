@@ -27,6 +27,7 @@ import servers
 from checkout import commit
 from drivers.driver import Driver
 from drivers.fleet import PATIENCE_S, SESSION_S, Fleet
+from drivers.output import Outcome
 from topics import Kafka
 
 _PACE = "1 second"
@@ -289,12 +290,15 @@ def report(seed: int, folder: Path, names: Sequence[str]) -> int:
     order = list(names)
     random.shuffle(order)
     print(f"{datetime.now(UTC):%Y-%m-%d}, {commit()}, {psutil.cpu_count()} cores, seed {seed}\n\n{_HEAD}", flush=True)
-    rows = []
     with _stage(folder, random) as stage:
+        outcome = stage.fleet.outcome()
         for name in order:
-            rows.append(_row(name, FAULTS[name], stage))
-            print(rows[-1], flush=True)
-    return int(any(row.wrong or row.out_of_order or row.unexplained for row in rows))
+            row, outcome = _row(name, FAULTS[name], stage, outcome)
+            print(row, flush=True)
+        stage.fleet.end()
+        total = stage.fleet.outcome()
+    print(f"\n{total}")
+    return 0 if total.good else 1
 
 
 @contextmanager
@@ -312,10 +316,9 @@ def _stage(folder: Path, random: Random) -> Iterator[Stage]:
         yield Stage(fleet, brokers, valkeys, random)
 
 
-def _row(name: str, happens: Happens, stage: Stage) -> Row:
+def _row(name: str, happens: Happens, stage: Stage, before: Outcome) -> tuple[Row, Outcome]:
+    """What arrived since `before`, and all of it."""
     fleet = stage.fleet
-    fleet.until_attended(lambda: fleet.working(*fleet.drivers.values()), "all drivers work")
-    before = fleet.outcome()
     if happens in _NOBODY_WRITES:
         with fleet.producing():
             time.sleep(_SETTLE_S)
@@ -327,12 +330,13 @@ def _row(name: str, happens: Happens, stage: Stage) -> Row:
             time.sleep(_SETTLE_S)
     what = f"every record is in a sink after: {name}"
     seconds = fleet.until_attended(lambda: fleet.everything_arrived, what)
+    fleet.until_attended(lambda: fleet.working(*fleet.drivers.values()), "all drivers work")
     after = fleet.outcome()
 
     def more(count: Callable[[Any], int]) -> int:
         return sum(map(count, after.verdicts)) - sum(map(count, before.verdicts))
 
-    return Row(
+    row = Row(
         name,
         more(lambda v: v.sent),
         more(lambda v: v.lost + v.altered),
@@ -341,3 +345,4 @@ def _row(name: str, happens: Happens, stage: Stage) -> Row:
         len(after.unexplained) - len(before.unexplained),
         seconds,
     )
+    return row, after

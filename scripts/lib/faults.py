@@ -92,8 +92,13 @@ def _stop_redis(scene: Scene) -> None:
 
 
 def _age(scene: Scene) -> None:
-    """The driver is away while its records go."""
+    """The driver is away while its records go.
+
+    It is not killed before its first batch: if Spark was writing the first file of its checkpoint, it starts no query
+    there again.
+    """
     fleet, tp = scene.fleet, TopicPartition(scene.fleet.topic, 0)
+    fleet.until(lambda: fleet.drivers["one"].finished > 0, "a first batch")
     fleet.drivers["one"].kill()
     fleet.kafka.produce(fleet.topic, [Record(b"0", KEY, 0)] * 10)
     with closing(KafkaAdminClient(bootstrap_servers=fleet.kafka.bootstrap)) as admin:

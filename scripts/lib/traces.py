@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from simulation.recorder import Step
+from simulation.recorder import OUTSIDE, Step
 from simulation.schedules import Schedule
 from simulation.sink import Violation
 from simulation.world import Valkey
@@ -49,6 +49,12 @@ def record(valkey: Valkey, model: Traced, seed: int) -> Recorded:
         world.close()
     traces = tuple(Trace(seed, len(recorder.lanes), tuple(steps)) for steps in recorder.records)
     return Recorded(traces, recorder.repeats, tuple(recorder.ends_at), recorder.beside, violation)
+
+
+def mistakes(schedules: Iterable[Recorded]) -> list[str]:
+    """What is wrong before any replay: a broken promise, or a call that no model has and that changes what it has."""
+    found = [each.violation for each in schedules if each.violation]
+    return found + [why for each in schedules for why in each.ends_at if why.endswith(OUTSIDE)]
 
 
 def counts(traces: Iterable[Trace]) -> Counter[str]:

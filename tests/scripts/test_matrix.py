@@ -13,7 +13,7 @@ import pytest
 import matrix
 import processes
 from broker_jars import BROKER, ROOT
-from matrix import Outcome
+from matrix import MissingPartError, Outcome
 
 PAGE = (ROOT / "docs" / "getting-started.md").read_text()
 
@@ -30,6 +30,7 @@ def test_a_cell_holds_if_all_its_tests_pass() -> None:
         ("FAILED tests/a.py::test_b - KeyError\n1 failed, 7 passed in 3.1s", 1),
         ("ERROR tests/a.py::test_b - KeyError\n7 passed, 1 error in 3.1s", 1),
         ("2 skipped in 1.0s", 0),
+        ("1 passed, 201 skipped in 1.0s", 0),
         ("!!! KeyboardInterrupt !!!\n7 passed in 3.1s", 2),
         ("ModuleNotFoundError: No module named 'kafka'", 1),
         ("", -9),
@@ -66,6 +67,21 @@ def test_ctrl_c_lets_the_tests_of_a_cell_end_by_themselves(tmp_path: Path) -> No
         runner.send_signal(signal.SIGINT)
         runner.wait(30)
     assert ended.exists()
+
+
+def test_cells_that_this_machine_cannot_try_are_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(_folder: Path, _stack: object) -> Outcome:
+        raise MissingPartError("no python3.13 on this host's PATH")
+
+    here: dict[str, object] = {"python-3.13": missing}
+    monkeypatch.setattr("matrix.cells", lambda: here)
+    monkeypatch.setattr("sys.argv", ["matrix"])
+    assert matrix.main() == 1, "nothing was tried"
+    here["python-3.11"] = lambda _folder, _stack: Outcome(7, (), 2)
+    assert matrix.main() == 0
+    assert capsys.readouterr().out.endswith("1 of 2 cells tried, 1 of them hold\n")
 
 
 def test_an_unknown_cell_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

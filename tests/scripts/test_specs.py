@@ -69,6 +69,17 @@ def test_a_control_switches_one_rule_off_and_leaves_the_promises_out() -> None:
     assert "    TypeOK\n" in control
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_each_promise_has_a_control(model: str) -> None:
+    named = specs.invariants((specs.SPECS / f"{model}.cfg").read_text())
+    rules = specs.switches(model)
+    promises = {*named} - {specs.invariant_of(rule) for rule in rules}
+    assert specs.NEEDED[model].keys() == promises
+    controls = [check for check in specs.checks(model) if check.promise]
+    assert [specs.invariants(check.config) for check in controls] == [[check.promise] for check in controls]
+    assert all(check.off in rules and check.expected == check.promise for check in controls)
+
+
 def test_the_name_of_an_invariant_is_that_of_its_rule() -> None:
     assert Check("Lease", CONFIG, "lease-end").expected == "LeaseEnd"
     assert Check("Lease", CONFIG).expected == "all kept"
@@ -105,6 +116,10 @@ def tlc() -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("tlc")
-@pytest.mark.parametrize("check", CHECKS, ids=[f"{each.model}-{each.off or 'all-rules'}" for each in CHECKS])
+@pytest.mark.parametrize(
+    "check",
+    CHECKS,
+    ids=[f"{each.model}-{each.off or 'all-rules'}{each.promise and '-'}{each.promise}" for each in CHECKS],
+)
 def test_tlc_finds_what_is_expected(check: Check) -> None:
     assert check.run().result == check.expected

@@ -198,6 +198,16 @@ def test_one_run_has_traces_with_as_many_lanes() -> None:
     assert traces.by_lanes([other, SOUND, other]) == [[SOUND], [other, other]]
 
 
+def test_a_call_beside_the_model_that_changes_its_state_is_a_mistake() -> None:
+    ends = ("commit is not in the model", "two drivers write the logs of one checkpoint")
+    schedules = [traces.Recorded((SOUND,)), traces.Recorded((SOUND,), ends_at=ends, violation="seed 7: LOST")]
+    assert traces.mistakes(schedules) == ["seed 7: LOST", "commit is not in the model"]
+
+
+def test_the_beginning_of_a_record_is_no_action() -> None:
+    assert traces.counts([SOUND_BATCH])["starts"] == 1
+
+
 def test_it_finds_the_step_at_which_tlc_stopped() -> None:
     output = "State 1: <Initial predicate>\n/\\ cursor = 1\n/\\ trace = 2\n\nState 2:\n/\\ cursor = 9\n/\\ trace = 2\n"
     assert traces.stopped_at(output) == (1, 8)

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -102,15 +103,15 @@ class Fleet:
 
     @contextmanager
     def producing(self) -> Iterator[None]:
-        """Send records while the body of `with` runs."""
+        """Send records while the body of `with` runs; raises at its end what the producer raised."""
         stop = threading.Event()
-        thread = threading.Thread(target=self._produce, args=(stop,))
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+        with ThreadPoolExecutor(1) as threads:
+            sending = threads.submit(self._produce, stop)
+            try:
+                yield
+            finally:
+                stop.set()
+            sending.result()
 
     def _produce(self, stop: threading.Event) -> None:
         number = 0

@@ -1,7 +1,7 @@
 """The output of several drivers in the order of their common clock, checked (rule: nothing-lost). Pure."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -58,8 +58,9 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Nothing lost or altered, first deliveries in order, repeats only of unconfirmed records."""
-        return not self.unexplained and not any(v.lost or v.altered or v.out_of_order for v in self.verdicts)
+        """Something sent, nothing lost or altered, first deliveries in order, repeats only of unconfirmed records."""
+        some = any(v.sent for v in self.verdicts)
+        return some and not self.unexplained and not any(v.lost or v.altered or v.out_of_order for v in self.verdicts)
 
     def __str__(self) -> str:
         repeats, lost = sum(v.repeats for v in self.verdicts), sum(v.lost for v in self.verdicts)
@@ -90,9 +91,15 @@ def outcome(
 
 
 def _unexplained(in_order: Iterable[Batch], disturbed: Mapping[str, set[int]]) -> Iterable[str]:
-    """Records in more than one batch whose driver was not disturbed after it: so all those batches were confirmed."""
+    """Records in more than one batch whose driver was not disturbed after it: so all those batches were confirmed.
+
+    Also those that one batch has twice.
+    """
     quiet: dict[tuple[int, int], str] = {}
     for batch in in_order:
+        for (partition, offset), times in Counter((p, d.offset) for p, d in batch.deliveries).items():
+            if times > 1:
+                yield f"{partition}:{offset} {times} times in a batch of {batch.driver}"
         if batch.number not in disturbed.get(batch.driver, ()):
             for partition, d in batch.deliveries:
                 if before := quiet.get((partition, d.offset)):

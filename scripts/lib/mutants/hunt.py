@@ -67,7 +67,7 @@ class Hunt:
             return "" if code == 0 else "a simulation that hangs"
         if code == 1 and (violation := _VIOLATION.search(output)):
             return f"simulation, seed {violation[1]}: {violation[2].partition(':')[0]}"
-        return f"simulation ended: {output.splitlines()[-1][:60]}"
+        raise UnsoundError(f"the simulation ended with code {code}:\n{output[-2000:]}")
 
     def _run(self, environment: Mapping[str, str], *words: str) -> tuple[int | None, str]:
         """Run Python in the tree, whose packages come before installed ones; the code is None after a kill."""

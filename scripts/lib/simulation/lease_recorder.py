@@ -19,7 +19,7 @@ from coordinator.values.ranges import HashRange
 from coordinator.values.subscription import TopicPartition
 from coordinator.values.verdicts import Fenced, Verdict
 from simulation.kafka import SimulatedKafka
-from simulation.recorder import Recorder, Step, at, by_hashes, partitions
+from simulation.recorder import OUTSIDE, Recorder, Step, at, by_hashes, partitions
 
 Process = tuple[str, int]
 NOBODY, FREE, NO_SLICE = "nobody", ("nobody", 0), (0, 0, 0)
@@ -86,7 +86,7 @@ class LeaseRecorder(Recorder):
         if self._lives and now.due != before.due:
             self._append({"ev": "due"})
         process = self._process(call["member"], call["incarnation"])
-        if isinstance(answer, Fenced) and process:
+        if isinstance(answer, Fenced) and process and now[: len(_STATE)] == before[: len(_STATE)]:
             self._append({"ev": "fenced", "p": process})
             return
         tps = partitions(keys)
@@ -96,7 +96,7 @@ class LeaseRecorder(Recorder):
         else:
             self.beside[verb if not isinstance(answer, Verdict) else f"{verb}: {type(answer).__name__}"] += 1
             if self._lives and ((step is None and verb == "finish") or now[: len(_STATE)] != before[: len(_STATE)]):
-                self.ends_at.append(f"{verb} is not in the model")
+                self.ends_at.append(f"{verb} {OUTSIDE}")
 
     def _step(
         self, verb: str, tps: list[TopicPartition], given: Mapping[str, Any], reply: Reply, process: Process | None

@@ -26,7 +26,7 @@ from coordinator.values.verdicts import Replaced, Verdict
 from simulation.checkpoint import Checkpoint
 from simulation.kafka import HASHES, Record, SimulatedKafka
 from simulation.process import offset_of
-from simulation.recorder import Recorder, Step, at, by_hashes, partitions
+from simulation.recorder import OUTSIDE, Recorder, Step, at, by_hashes, partitions
 
 SESSION = "session"
 """In `unheard`: the members of before are not all known."""
@@ -196,7 +196,7 @@ class LossRecorder(Recorder):
             self.beside[f"{verb}: {type(answer).__name__}" if refused else verb] += 1
             if changed and not part.over:
                 part.over = True
-                self.ends_at.append(f"{verb} is not in the model")
+                self.ends_at.append(f"{verb} {OUTSIDE}")
 
     def _beside_redis(self, p: str, verb: str, call: Mapping[str, str], answer: Reply | Verdict) -> Step | None:
         """What a process learns: that Redis has another group; or founding and reset epoch, which the mirror may get.

@@ -27,6 +27,9 @@ from simulation.kafka import HASHES, SimulatedKafka
 
 Step = dict[str, Any]
 
+OUTSIDE = "is not in the model"
+"""The end of a reason for which a record ends: a call that is no step of the model has changed what the model has."""
+
 _PARTITION = re.compile(r":owners:(.+):(\d+)$")
 
 

@@ -183,8 +183,8 @@ class Outcome:
         rate = self.schedules / self.seconds if self.seconds else 0.0
         counts = ", ".join(f"{n:,} {what}" for what, n in sorted(self.seen.items()) if n)
         return (
-            f"{self.schedules:,} schedules in {self.seconds:.0f} s ({rate:.0f} a second), "
-            f"{len(self.failures)} violations\n  {counts}"
+            f"{self.schedules:,} schedules in {self.seconds:.0f} s ({rate:.1f} a second), "
+            f"{len(self.failures)} violations\n  faults and what they led to: {counts}"
         )
 
 

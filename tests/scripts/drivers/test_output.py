@@ -59,10 +59,15 @@ def verdict_of(disturbed: dict[str, list[int]], **lines: list[str]) -> str:
             id="a batch before the last one was confirmed, and may not come again",
         ),
         pytest.param([line(1, 0, 1, 2)], [line(2, 2)], {}, "bad: .* 1 of them", id="nothing was done to anybody"),
+        pytest.param([line(1, 0, 1, 1, 2)], [], {"one": [1]}, "bad: .* 1 repeated, 1 of them", id="twice in one batch"),
     ],
 )
 def test_outcome(one: list[str], two: list[str], disturbed: dict[str, list[int]], expected: str) -> None:
     assert re.match(expected, verdict_of(disturbed, one=one, two=two))
+
+
+def test_a_run_without_records_shows_nothing() -> None:
+    assert not outcome([[]], [], {}).good
 
 
 @pytest.mark.parametrize(
