@@ -153,7 +153,7 @@ def _fill(stage: Stage) -> None:
 
 
 def _fill_disk(stage: Stage) -> None:
-    """The master writes to a small file system, which is then full, and later its own again."""
+    """The master writes to a small file system, which is then full. It answers only errors, so its copy takes over."""
     small = stage.fleet.folder / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", small], check=True)  # noqa: S607
@@ -169,6 +169,8 @@ def _fill_disk(stage: Stage) -> None:
         time.sleep(_LONG_S)
         rest.unlink()
         _write_to(client, home)
+        client.config_rewrite()  # sentinels had its settings written meanwhile
+    stage.valkeys.wait_for_copy()
     subprocess.run(["umount", small], check=True)  # noqa: S607
     small.rmdir()
 

@@ -93,6 +93,11 @@ class Watched:
         for sentinel in self._watching:
             processes.thaw(sentinel)
 
+    def wait_for_copy(self) -> None:
+        """Wait until the server that is not the master is its copy."""
+        (copy,) = self._servers.keys() - {self.master}
+        self._wait_for_copy(copy)
+
     def _wait_for_copy(self, port: int) -> None:
         with closing(redis.Redis(port=port)) as copy:
             _wait(lambda: _follows(copy), "the other server is its copy", 180)  # sentinels rest if the machine is busy

@@ -1,7 +1,7 @@
 """Record batches read as a task reads them, and as kafka-python reads them: for what is forged or damaged."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 
 import numpy as np
@@ -56,6 +56,8 @@ def compared(consumer: KafkaConsumer, wire: bytes, chunk_bytes: int) -> bool:
         theirs = oracle(wire)
     except Exception as error:  # noqa: BLE001  each codec has its own
         assert java_reads_it(wire, error), error
+        before = oracle_until_an_error(wire)
+        assert ours[: len(before)] == before
         return True
     assert ours == theirs or has_wide_attributes(wire)
     return True
@@ -94,6 +96,16 @@ def oracle(wire: bytes) -> list[tuple[object, ...]]:
     read: list[tuple[object, ...]] = []
     while part and (taken := part.take()):
         read += [(r.offset, r.key, r.value, list(r.headers)) for r in taken]
+    return read
+
+
+def oracle_until_an_error(wire: bytes) -> list[tuple[object, ...]]:
+    """The records that kafka-python reads before one that it cannot read."""
+    read: list[tuple[object, ...]] = []
+    with suppress(Exception):
+        part = passing(Fetcher.PartitionRecords)(0, AT, MemoryRecords(wire))
+        while taken := part.take(1):
+            read += [(r.offset, r.key, r.value, list(r.headers)) for r in taken]
     return read
 
 
