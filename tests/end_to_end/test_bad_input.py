@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -210,3 +211,19 @@ def test_a_worker_without_our_packages_fails_with_the_remedy(kafka: Kafka, tmp_p
     output = done.stdout + done.stderr
     assert "ENVIRONMENT_MISMATCH" in output
     assert "PYSPARK_PYTHON" in output
+
+
+def test_spark_was_killed_in_the_first_write_of_a_checkpoint__a_new_one_reads_everything(
+    kafka: Kafka, stream: Stream
+) -> None:
+    """docs/troubleshooting.md names Spark's error."""
+    (topic,) = stream.options["subscribe"].split(",")
+    kafka.produce(topic, keyed(20))
+    half_written = stream.checkpoint / "offsets" / ".0.7d0f4c1e.tmp"
+    half_written.parent.mkdir(parents=True)
+    half_written.touch()
+    with pytest.raises(PySparkException, match="STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"):
+        stream.run()
+    shutil.rmtree(stream.checkpoint)
+    stream.run()
+    assert len(stream.sink.received) == 20
