@@ -224,13 +224,19 @@ class Named:
 
 
 def bring_about(fault: Fault, kafka: str, folder: Path) -> Named | None:
-    """What shows the fault; None if it does not show in time."""
+    """What shows the fault; None if it does not show in time, or showed before."""
     with scene_of(fault, kafka, folder) as scene:
+
+        def shown() -> list[str]:
+            return [line for line in scene.shown(fault.command).splitlines() if re.search(fault.line, line)]
+
+        if fault.happens is not _nothing and (early := shown()):
+            print(f"shown before it happened: {early[0]}", file=sys.stderr)
+            return None
         fault.happens(scene)
         happened = time.monotonic()
         while (began := time.monotonic()) < happened + _PATIENCE_S:
-            lines = scene.shown(fault.command).splitlines()
-            if found := [line for line in lines if re.search(fault.line, line)]:
+            if found := shown():
                 now = time.monotonic()
                 return Named("\n".join(found[:3]), now - began, now - happened)
             time.sleep(_POLL_S)

@@ -54,6 +54,7 @@ class Outcome:
         runs, covered = map(int, counts[-1]) if counts else (0, 0)
         what = (wrong[1] or wrong[2] or "").strip() if wrong else "" if counts else output.strip()[-300:] or "no output"
         what = what or (f"it ended with code {code}" if code else "")  # a kill by the kernel leaves no word
+        what = what or ("" if taken else "not one input was taken")
         return cls(name, runs, taken, covered, seconds, f"{what} {' '.join(kept)}".strip())
 
     def __str__(self) -> str:
@@ -134,6 +135,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of the changes (default 1)")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     wanted = parser.parse_args()
+    if not __debug__:
+        parser.error("the checks are assertions, which PYTHONOPTIMIZE leaves out: unset it")
     if unknown := {*wanted.targets} - {*NAMES}:
         parser.error(f"unknown target {min(unknown)!r}: choose from {', '.join(NAMES)}")
     if wanted.here:

@@ -55,6 +55,7 @@ def test_a_target_that_fails_says_what_and_where_its_input_is() -> None:
     assert Outcome.of("mirror", HUNG, 3, 1.0).wrong == "libFuzzer: timeout after 26 seconds mirror-timeout-1f"
     assert not Outcome.of("mirror", SLOW, 3, 1.0).wrong
     assert Outcome.of("mirror", DONE, 3, 1.0, -9).wrong == "it ended with code -9"
+    assert Outcome.of("mirror", DONE, 0, 1.0).wrong == "not one input was taken"
     assert "no module" in Outcome.of("mirror", "no module", 0, 1.0).wrong
 
 
