@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import fault_report
 from broker_jars import ROOT
 from faults import FAULTS, bring_about
 from topics import Kafka
@@ -24,6 +25,13 @@ def test_each_fault_has_a_section_with_the_command_that_shows_it() -> None:
 def test_each_section_is_of_a_fault_or_of_an_alert() -> None:
     names = {fault.name.lower() for fault in FAULTS}
     assert [name for name, text in SECTIONS.items() if name.lower() not in names and "\n`CoopKafka" not in text] == []
+
+
+def test_the_page_has_a_row_for_each_fault_of_the_report() -> None:
+    proof = (ROOT / "docs" / "proof.md").read_text()
+    _, _, report = proof.partition("## Each fault, with its verdict")
+    rows = re.findall(r"^\| ([^|]+?) \| [\d,]+ \| \d+ \| \d+ \|$", report, re.MULTILINE)
+    assert {*rows} == {*fault_report.FAULTS}
 
 
 @pytest.mark.long
