@@ -108,8 +108,10 @@ def _kill_and_judge(fleet: Fleet, kills: int, random: Random, log: Callable[[str
             driver.start()
         fleet.until_attended(lambda: fleet.working(*drivers), "all drivers are back", log)
     fleet.until_attended(lambda: fleet.everything_arrived, "every record is in a sink", log)
+    before = fleet.outcome()
     fleet.end()
-    outcome = fleet.outcome()
+    after = fleet.outcome()
+    outcome = after if before.good else before
     log(str(outcome))
     for line in () if outcome.good else (*outcome.unexplained[:10], *fleet.events()):
         log(f"  {line}")

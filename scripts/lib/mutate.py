@@ -44,6 +44,9 @@ def main() -> int:
     wanted = arguments()
     first, of = wanted.part
     faults = [f for f in FAULTS if not wanted.words or any(word in f.name for word in wanted.words)][first - 1 :: of]
+    if not faults:
+        print(f"no fault has {' or '.join(wanted.words)} in its rule or text: see --list", file=sys.stderr)
+        return 2
     if wanted.list:
         print("\n".join(f.name for f in faults))
         return 0
@@ -68,9 +71,9 @@ def _hunt(hunt: Hunt, faults: Sequence[Fault]) -> int:
     for fault in faults:
         finds.append(hunt.find(fault))
         _row(finds[-1])
-    hunt.sound(faults)  # else a server that died meanwhile would have caught all faults since
     missed = sum(not find.caught_by for find in finds)
     print(f"{len(finds) - missed} of {len(finds)} caught, in {sum(f.seconds for f in (sound, *finds)):.0f} s")
+    hunt.sound(faults)  # if it raises, the rows prove nothing: a server that died may have caught all faults since
     return 1 if missed else 0
 
 

@@ -1,7 +1,8 @@
 """The command `scripts/specs`: checks the specifications in `specs/` with TLC.
 
-Each model must keep all its invariants. Then each of its rules is switched off by itself, and exactly the invariant of
-that name must break: without `lease-end`, `LeaseEnd`. docs/spec.md says what the models have.
+Each model must keep all its invariants. Then each of its rules is switched off by itself, and the invariant of that
+name must break: without `lease-end`, `LeaseEnd`. So must each promise without a rule that it needs. docs/spec.md says
+what the models have.
 
 With `--traces N`, it checks recorded schedules of the simulation against models instead. Each of their steps must be a
 step of `specs/LeaseTrace.tla` or its like, each action of the model must be among them, and each forgery must be
@@ -32,7 +33,7 @@ from traces import Recorded
 
 SHA256 = "fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3"
 SPECS = ROOT / "specs"
-ROW = "{:6} {:28} {:>12} {:>12} {:>8}  {}"
+ROW = "{:6} {:36} {:>12} {:>12} {:>8}  {}"
 _KEPT = "all kept"
 NEEDED: Mapping[str, Mapping[str, str]] = {
     "Lease": {"NothingLost": "fence-by-lane-epoch"},
@@ -263,7 +264,8 @@ def check_models(chosen: Sequence[str]) -> int:
             seconds = f"{time.monotonic() - began:.1f}"
             verdict = outcome.result if right else f"{outcome.result} (WRONG: {check.expected} was expected)"
             counts = f"{outcome.states:,}", f"{outcome.distinct:,}"
-            print(ROW.format(model, check.off or "-", *counts, seconds, verdict), flush=True)
+            off = f"{check.off}, {check.promise}" if check.promise else check.off or "-"
+            print(ROW.format(model, off, *counts, seconds, verdict), flush=True)
     all_hold = "All invariants hold; each rule is needed for its own, and some rule for each promise."
     print(f"{wrong} wrong" if wrong else all_hold)
     return 1 if wrong else 0

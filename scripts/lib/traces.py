@@ -33,6 +33,7 @@ class Recorded:
     ends_at: tuple[str, ...] = ()  # why records end before the schedule
     beside: Mapping[str, int] = field(default_factory=dict)  # what is no step
     violation: str = ""  # the broken promise that the simulation found itself
+    seed: int = 0
 
 
 def record(valkey: Valkey, model: Traced, seed: int) -> Recorded:
@@ -48,13 +49,13 @@ def record(valkey: Valkey, model: Traced, seed: int) -> Recorded:
     finally:
         world.close()
     traces = tuple(Trace(seed, len(recorder.lanes), tuple(steps)) for steps in recorder.records)
-    return Recorded(traces, recorder.repeats, tuple(recorder.ends_at), recorder.beside, violation)
+    return Recorded(traces, recorder.repeats, tuple(recorder.ends_at), recorder.beside, violation, seed)
 
 
 def mistakes(schedules: Iterable[Recorded]) -> list[str]:
     """What is wrong before any replay: a broken promise, or a call that no model has and that changes what it has."""
     found = [each.violation for each in schedules if each.violation]
-    return found + [why for each in schedules for why in each.ends_at if why.endswith(OUTSIDE)]
+    return found + [f"seed {s.seed}: {why}" for s in schedules for why in s.ends_at if why.endswith(OUTSIDE)]
 
 
 def counts(traces: Iterable[Trace]) -> Counter[str]:

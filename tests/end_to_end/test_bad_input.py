@@ -213,10 +213,8 @@ def test_a_worker_without_our_packages_fails_with_the_remedy(kafka: Kafka, tmp_p
     assert "PYSPARK_PYTHON" in output
 
 
-def test_spark_was_killed_in_the_first_write_of_a_checkpoint__a_new_one_reads_everything(
-    kafka: Kafka, stream: Stream
-) -> None:
-    """docs/troubleshooting.md names Spark's error."""
+def test_a_checkpoint_has_only_a_half_written_file__a_new_one_reads_everything(kafka: Kafka, stream: Stream) -> None:
+    """A kill of the driver leaves this; docs/troubleshooting.md names Spark's error."""
     (topic,) = stream.options["subscribe"].split(",")
     kafka.produce(topic, keyed(20))
     half_written = stream.checkpoint / "offsets" / ".0.7d0f4c1e.tmp"

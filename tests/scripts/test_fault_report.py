@@ -13,9 +13,10 @@ def test_a_fault_has_a_row_with_the_verdict_on_the_records_around_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fault_report.report(3, tmp_path, fault_report.chosen(["goes back"])) == 0
-    first, _, head, _, row = capsys.readouterr().out.splitlines()
+    first, _, head, _, row, _, total = capsys.readouterr().out.splitlines()
     assert first.endswith("seed 3")
     assert head.count("|") == row.count("|")
     name, sent, wrong, out_of_order, _, unexplained, _ = row.strip("| ").split(" | ")
     assert (name, wrong, out_of_order, unexplained) == ("Redis goes back by 4 s", "0", "0", "0")
     assert int(sent) > 100
+    assert "0 lost, 0 out of order or altered" in total

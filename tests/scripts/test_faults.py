@@ -7,7 +7,7 @@ import pytest
 
 import fault_report
 from broker_jars import ROOT
-from faults import FAULTS, bring_about
+from faults import FAULTS, Named, bring_about
 from topics import Kafka
 
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
@@ -39,7 +39,6 @@ def test_the_page_has_a_row_for_each_fault_of_the_report() -> None:
 def test_a_dead_driver_shows(kafka: Kafka, tmp_path: Path) -> None:
     (dead,) = (fault for fault in FAULTS if fault.name == "dead driver")
     named = bring_about(dead, kafka.bootstrap, tmp_path / "scene")
-    assert named
+    assert isinstance(named, Named), named
     assert " ended " in named.lines
-    assert 0 < named.seconds < 10
-    assert named.since >= named.seconds
+    assert named.seconds > 0

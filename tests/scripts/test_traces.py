@@ -200,8 +200,8 @@ def test_one_run_has_traces_with_as_many_lanes() -> None:
 
 def test_a_call_beside_the_model_that_changes_its_state_is_a_mistake() -> None:
     ends = ("commit is not in the model", "two drivers write the logs of one checkpoint")
-    schedules = [traces.Recorded((SOUND,)), traces.Recorded((SOUND,), ends_at=ends, violation="seed 7: LOST")]
-    assert traces.mistakes(schedules) == ["seed 7: LOST", "commit is not in the model"]
+    schedules = [traces.Recorded((SOUND,)), traces.Recorded((SOUND,), ends_at=ends, violation="seed 7: LOST", seed=7)]
+    assert traces.mistakes(schedules) == ["seed 7: LOST", "seed 7: commit is not in the model"]
 
 
 def test_the_beginning_of_a_record_is_no_action() -> None:

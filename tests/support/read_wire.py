@@ -57,7 +57,7 @@ def compared(consumer: KafkaConsumer, wire: bytes, chunk_bytes: int) -> bool:
     except Exception as error:  # noqa: BLE001  each codec has its own
         assert java_reads_it(wire, error), error
         before = oracle_until_an_error(wire)
-        assert ours[: len(before)] == before
+        assert ours[: len(before)] == before or has_wide_attributes(wire)
         return True
     assert ours == theirs or has_wide_attributes(wire)
     return True

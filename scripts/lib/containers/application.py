@@ -55,5 +55,8 @@ class Application(Driver):
         return self.process.wait()
 
     def end(self) -> None:
-        """Kill what still runs."""
+        """Kill what still runs. Others may repeat its last batch."""
+        ran = self.process is not None and self.process.poll() is None
         self.container.kill()
+        if ran:
+            self.disturbed.append(len(self.lines))

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -65,6 +65,7 @@ class Fleet:
     cluster: Sequence[str] = ()  # see `SparkSubmit`
     drivers: dict[str, Driver] = field(default_factory=dict)
     sent: list[list[Sent]] = field(default_factory=list)
+    sending: Future[None] | None = None  # the producer, while records are sent and after that
 
     def __post_init__(self) -> None:
         self.topic = self.kafka.create_topic("fleet", partitions=self.partitions)
@@ -106,7 +107,7 @@ class Fleet:
         """Send records while the body of `with` runs; raises at its end what the producer raised."""
         stop = threading.Event()
         with ThreadPoolExecutor(1) as threads:
-            sending = threads.submit(self._produce, stop)
+            self.sending = sending = threads.submit(self._produce, stop)
             try:
                 yield
             finally:
@@ -237,9 +238,14 @@ class Fleet:
         return max((after - before for of_one in clocks for before, after in pairwise(of_one)), default=0) / 1e9
 
     def until(self, happened: Callable[[], bool], what: str, seconds: float = _PATIENCE_S) -> float:
-        """Wait for a condition; returns the seconds. `RuntimeError` if a driver fails or the time runs out."""
+        """Wait for a condition; returns the seconds. `RuntimeError` if a driver fails or the time runs out.
+
+        Raises what the producer has raised.
+        """
         began = time.monotonic()
         while not happened():
+            if self.sending and self.sending.done():
+                self.sending.result()
             if time.monotonic() - began > seconds:
                 logs = [f"-- {d.name}:\n{processes.tail(d.log)}" for d in self.drivers.values()]
                 raise RuntimeError(

@@ -150,6 +150,8 @@ def as_written(world: World, group: str) -> None:
             case "stream":
                 for at, fields in content:
                     world.redis.xadd(key, fields, id=at)
+            case _:
+                raise AssertionError(name)
     world.redis.hset(GroupKeys(world.group).meta, "run_id", str(world.redis.info("server")["run_id"]))
 
 
