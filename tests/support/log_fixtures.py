@@ -131,13 +131,18 @@ def produce_large(kafka: Kafka, topic: str, key: bytes, size: int) -> None:
 
 @cache
 def compacted_log(kafka: Kafka) -> str:
-    """A topic of five keys that Kafka's cleaner has been over: most offsets hold no record. Read only."""
+    """A topic that Kafka's cleaner has been over: most offsets hold no record. Read only.
+
+    Each seventh record has a key of its own, and stays. So between the offsets 7, 14, 21 ... are gaps.
+    """
     topic = kafka.create_topic("compacted", config=COMPACTED)
     written = count()
 
     def rewritten() -> bool:
-        kafka.produce(topic, [Record(b"%d" % next(written), b"%d" % (i % 5)) for i in range(20)])
-        return len(everything(kafka, topic)) < end(kafka, topic) - 20
+        numbers = [next(written) for _ in range(21)]
+        keys = [b"only %d" % n if n and n % 7 == 0 else b"%d" % (n % 7 or 1) for n in numbers]
+        kafka.produce(topic, [Record(b"%d" % n, key) for n, key in zip(numbers, keys, strict=True)])
+        return len(everything(kafka, topic)) < end(kafka, topic) - 21
 
     eventually(rewritten)
     return topic
