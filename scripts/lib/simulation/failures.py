@@ -13,6 +13,7 @@ from coordinator.errors import (
     InconsistentGroupProtocolError,
     IndividualCommitNotAllowedError,
     KafkaAccessError,
+    NotCopartitionedError,
     OverlappingRangesError,
     RedisUnavailableError,
     SinkSkippedBatchError,
@@ -61,7 +62,7 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
             expected = seen["retention"] > 0 or world.cuts.happened
             checkpoint.aged = True
         case _:
-            expected = _of_rights_or_filters(world, checkpoint, error)
+            expected = _is_of_growth(world, error) or _of_rights_or_filters(world, checkpoint, error)
     seen[type(error).__name__] += 1
     if not expected:
         raise Violation(f"ERROR: the driver on {checkpoint.name} failed: {error}")
@@ -82,6 +83,13 @@ def _policies_are_lost(world: World, error: CoopKafkaError) -> bool:
     seen = world.server.seen  # a delete takes the group out of Redis and out of the mirror
     lost = (seen["mirror"] > 0 and seen["empty_redis"] > 0) or seen["deleted"] > 0
     return isinstance(error, IndividualCommitNotAllowedError) and world.without_order and lost
+
+
+def _is_of_growth(world: World, error: CoopKafkaError) -> bool:
+    """Whether a group began anew while its topics grow one by one: one that knows them waits for others."""
+    seen = world.server.seen
+    anew = seen["empty_redis"] + seen["deleted"] + seen["operator_deletes"] > 0
+    return isinstance(error, NotCopartitionedError) and seen["grow_one"] > 0 and anew
 
 
 def _of_rights_or_filters(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> bool:

@@ -35,7 +35,7 @@ def release(world: World, work: Work, *, healed: bool, keys: bool = True) -> Non
         if waiting and poison.resume(waiting, "by an operator"):
             world.trace(f"operator RELEASES {[r.field for r in waiting]}")
             world.server.seen["key released"] += 1
-    except CoopKafkaError as error:
+    except (CoopKafkaError, Verdict) as error:
         world.trace(f"operator could not release: {error}")
 
 
