@@ -237,20 +237,20 @@ def main() -> int:
     """0 if all tests of each cell pass that this machine can try, and there is one."""
     parser = argparse.ArgumentParser(prog="scripts/matrix", description=__doc__)
     parser.add_argument("cells", nargs="*", metavar="CELL", help=f"only these: {', '.join(cells())}")
-    wanted = parser.parse_args().cells
+    wanted = parser.parse_args().cells or [*cells()]
     if unknown := {*wanted} - cells().keys():
         parser.error(f"unknown cell {min(unknown)!r}: choose from {', '.join(cells())}")
     print(ROW.format("cell", "passed", "failed", "skipped", "minutes", "result |"), flush=True)
     print("|---|---|---|---|---|---|", flush=True)
     wrong = tried = 0
     with processes.ending_politely():
-        for name, outcome, minutes in run(wanted or cells()):
+        for name, outcome, minutes in run(wanted):
             wrong += not outcome.right
             tried += not outcome.missing
             result = outcome.missing or outcome.words or ", ".join(outcome.failed) or "holds"
             counts = outcome.passed, len(outcome.failed), outcome.skipped, f"{minutes:.1f}"
             print(ROW.format(name, *counts, f"{result} |"), flush=True)
-    print(f"{tried} of {len(wanted or cells())} cells tried, {tried - wrong} of them hold")
+    print(f"{tried} of {len(wanted)} cells tried, {tried - wrong} of them hold")
     return 0 if tried and not wrong else 1
 
 

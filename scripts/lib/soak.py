@@ -108,7 +108,8 @@ def main() -> int:
         outcome = fleet.outcome()
         print(f"{outcome}\n{_growth(rows)}")
         larger = grown(rows) if len(rows) >= _LONG else []
-        print("\n".join(f"{name} has grown" for name in larger), end="\n" * bool(larger))
+        for name in larger:
+            print(f"{name} has grown")
         return 0 if outcome.good and not larger else 1
 
 

@@ -92,21 +92,21 @@ def rows(chunk: Chunk) -> list[dict[str, object]]:
 
 def oracle(wire: bytes) -> list[tuple[object, ...]]:
     """The records as kafka-python reads them; raises what it raises for any of them."""
-    part = passing(Fetcher.PartitionRecords)(0, AT, MemoryRecords(wire))
-    read: list[tuple[object, ...]] = []
-    while part and (taken := part.take()):
-        read += [(r.offset, r.key, r.value, list(r.headers)) for r in taken]
-    return read
+    return list(_read_by_kafka_python(wire))
 
 
 def oracle_until_an_error(wire: bytes) -> list[tuple[object, ...]]:
     """The records that kafka-python reads before one that it cannot read."""
     read: list[tuple[object, ...]] = []
     with suppress(Exception):
-        part = passing(Fetcher.PartitionRecords)(0, AT, MemoryRecords(wire))
-        while taken := part.take(1):
-            read += [(r.offset, r.key, r.value, list(r.headers)) for r in taken]
+        read.extend(_read_by_kafka_python(wire, at_once=1))
     return read
+
+
+def _read_by_kafka_python(wire: bytes, at_once: int | None = None) -> Iterator[tuple[object, ...]]:
+    part = passing(Fetcher.PartitionRecords)(0, AT, MemoryRecords(wire))
+    while part and (taken := part.take(at_once)):
+        yield from ((r.offset, r.key, r.value, list(r.headers)) for r in taken)
 
 
 def shown(read: Sequence[dict[str, object]]) -> list[tuple[object, ...]]:

@@ -54,9 +54,5 @@ class Application(Driver):
         self.disturbed.append(len(self.lines))
         return self.process.wait()
 
-    def end(self) -> None:
-        """Kill what still runs. Others may repeat its last batch."""
-        ran = self.process is not None and self.process.poll() is None
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
         self.container.kill()
-        if ran:
-            self.disturbed.append(len(self.lines))

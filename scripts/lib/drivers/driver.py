@@ -145,11 +145,14 @@ class Driver:
         if self.process is None:
             return
         ran = self.process.poll() is None
-        with suppress(RuntimeError, psutil.NoSuchProcess):
-            self._signal(signal.SIGCONT)
-        processes.stop(self.process)
+        self._end(self.process)
         if ran:
             self.disturbed.append(len(self.lines))
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        with suppress(RuntimeError, psutil.NoSuchProcess):
+            self._signal(signal.SIGCONT)
+        processes.stop(process)
 
     def _signal(self, number: int) -> None:
         first = psutil.Process(self.running.pid)
