@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -41,6 +42,7 @@ from group_services import SHORT_MS, Group
 from guarded_broker import GuardedBroker, guarded_broker
 from kafka_logs import kafka_log
 from kept_clients import KeptClients
+from log_lines import OURS
 from own_valkey import OwnValkey
 from purgatory import Purgatory
 from reader_calls import Calls, calls_of
@@ -122,6 +124,18 @@ def _no_clients_left() -> Iterator[None]:
     """Else one whose broker has gone would look for it many times a second, in a thread, until the run ends."""
     yield
     _close_idle()
+
+
+@pytest.fixture(autouse=True)
+def _same_loggers() -> Iterator[None]:
+    """A test that changes what is logged says so itself: one of the next ones would wait for a line in vain."""
+    before = _levels()
+    yield
+    assert _levels() == before
+
+
+def _levels() -> list[int]:
+    return [logging.root.manager.disable, *(logging.getLogger(name).level for name in ("", *OURS, "kafka"))]
 
 
 def _close_idle() -> None:

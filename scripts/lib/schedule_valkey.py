@@ -15,6 +15,19 @@ QUIET = ("coordinator", "spark_coop_source")
 
 
 @contextmanager
+def quietly() -> Iterator[None]:
+    """Nothing of the coordinator is logged within the block."""
+    loggers = {each: each.level for each in map(logging.getLogger, QUIET)}
+    for each in loggers:
+        each.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for each, level in loggers.items():
+            each.setLevel(level)
+
+
+@contextmanager
 def in_memory(folder: Path) -> Iterator[Valkey]:
     """The connections to it. No schedule restarts it, so files would only take time."""
     server = servers.valkey(folder, more=("--appendonly", "no"))
@@ -29,9 +42,8 @@ def in_memory(folder: Path) -> Iterator[Valkey]:
 @contextmanager
 def of_command() -> Iterator[Valkey]:
     """The same for a command, which then prints nothing of the coordinator."""
-    for name in QUIET:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
     with (
+        quietly(),
         tempfile.TemporaryDirectory(prefix="coop-kafka-simulation-") as folder,
         processes.ending_politely(),
         in_memory(Path(folder)) as valkey,

@@ -1,6 +1,5 @@
 """The coordinator under faults: the first schedules of those that `.ci/run` runs. `scripts/simulate` replays each."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,11 +18,9 @@ SEEDS = range(8)
 
 
 @pytest.fixture
-def valkey(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Valkey]:
+def valkey(tmp_path: Path) -> Iterator[Valkey]:
     """A separate Valkey, which nothing else slows down. The coordinator's log lines go to the trace."""
-    for name in schedule_valkey.QUIET:
-        caplog.set_level(logging.CRITICAL, logger=name)  # its end also clears the levels that loggers remember
-    with schedule_valkey.in_memory(tmp_path) as connections:
+    with schedule_valkey.quietly(), schedule_valkey.in_memory(tmp_path) as connections:
         yield connections
 
 

@@ -23,6 +23,7 @@ from bombs import COMPRESS, resealed
 from coordinator.assignment.assignment_text import ranges_of, ranges_text
 from coordinator.commits import commit_api
 from coordinator.errors import CheckpointMismatchError, CoopKafkaError, StateFormatError
+from coordinator.plan.cost.telemetry import SliceCost
 from coordinator.plan.poison import Strike
 from coordinator.progress import acknowledgement, ends, leader_epochs, mirror
 from coordinator.progress.failing import ERROR_CHARACTERS, MESSAGE_CHARACTERS, FailingRecord
@@ -255,10 +256,17 @@ _TEXTS: dict[str, _Text] = {
         lambda _, text: report.decoded(text.encode(errors="replace")),
         lambda v: ("", report.encoded(v).decode()),  # type: ignore[arg-type]
         ("", _REPORT.decode()),
+        lambda r: replace(r, cost=_as_sent(r.cost)),
     ),
     "question": _Text(lambda _, t: questions.TaskQuestion.parse(t.encode(errors="replace")), _sent, ("", _QUESTION)),
     "answer": _Text(lambda _, t: questions.TaskAnswer.parse(t.encode(errors="replace")), _sent, ("", '{"number":3}')),
 }
+
+
+def _as_sent(cost: SliceCost) -> SliceCost:
+    """A report has whole microseconds."""
+    keys = tuple(key._replace(ms=round(key.ms, 3)) for key in cost.keys)
+    return replace(cost, read_ms=round(cost.read_ms, 3), function_ms=round(cost.function_ms, 3), keys=keys)
 
 
 def _text_seeds() -> Iterator[bytes]:
