@@ -197,7 +197,7 @@ class _Text(NamedTuple):
     parse: Callable[[str, str], object]
     back: Callable[[object], tuple[str, str]] | None
     seed: tuple[str, str]
-    as_kept: Callable[[Any], object] = lambda value: value  # the longest parts are cut
+    as_kept: Callable[[Any], object] = lambda value: value  # the longest parts are cut, times rounded
 
 
 def _plain(value: object) -> tuple[str, str]:
@@ -236,7 +236,12 @@ _TEXTS: dict[str, _Text] = {
         lambda r: replace(r, error="".join(r.error.split())[:ERROR_CHARACTERS], message=r.message[:MESSAGE_CHARACTERS]),
     ),
     "growth": _Text(Growth.parse, _named, ("orders 2 4", "id-1 ~1795971983278 1795971983287 20,30")),
-    "lane": _Text(lambda _, text: LaneLine.parse(text), _plain, ("", _LINE)),
+    "lane": _Text(
+        lambda _, text: LaneLine.parse(text),
+        _plain,
+        ("", _LINE),
+        lambda v: replace(v, rate=round(v.rate, 1), record_ms=float(f"{v.record_ms:.3g}")),
+    ),
     "seal": _Text(lambda _, t: ends.parsed(t), lambda v: ("", ends.text_of(v)), ("", f"{_LANE} 7;")),  # type: ignore[arg-type]
     "assignment": _Text(
         lambda _, text: ranges_of(text),
@@ -246,7 +251,12 @@ _TEXTS: dict[str, _Text] = {
     "acknowledgement": _Text(lambda _, text: acknowledgement.Acknowledgement.parse(text), None, ("", _ROW)),
     "extent": _Text(lambda _, text: leader_epochs.parsed({TP: text}, 0, {}), None, ("", "3@20 reset=0 topic=id-1")),
     "redrive": _Text(lambda _, text: RedriveProgress.parse(7, text), lambda v: ("", v.text), ("", "9-9 12-20")),  # type: ignore[attr-defined]
-    "batch": _Text(lambda _, text: BatchLine.of(_fields(text)), lambda v: ("", _fields_text(v.fields)), ("", _BATCH)),  # type: ignore[attr-defined]
+    "batch": _Text(
+        lambda _, text: BatchLine.of(_fields(text)),
+        lambda v: ("", _fields_text(v.fields)),  # type: ignore[attr-defined]
+        ("", _BATCH),
+        lambda v: replace(v, seconds=round(v.seconds, 3)),
+    ),
     "commit": _Text(
         lambda _, text: commit_api._parsed(text),
         lambda v: ("", json.dumps(v.to_json())),  # type: ignore[attr-defined]
