@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ import psutil
 import redis
 from kafka import KafkaAdminClient, TopicPartition
 
+import extra_packages
 import redis_sentinels
 import servers
 from checkout import commit
@@ -32,6 +33,7 @@ from drivers.fleet import PATIENCE_S, SESSION_S, Fleet
 from drivers.output import Outcome
 from topics import Kafka
 
+FAKETIME, _CLOCK = "libfaketime==3.0.1", "clock"
 _PACE = "1 second"
 _SETTLE_S = 4.0  # records that arrive before a fault, and after it
 _LONG_S = SESSION_S + 5  # longer than a lease
@@ -157,26 +159,40 @@ def _fill(stage: Stage) -> None:
 def _fill_disk(stage: Stage) -> None:
     """The master writes to a small file system, which is then full. It answers only errors, so its copy takes over."""
     small = stage.fleet.folder / "small"
-    small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", small], check=True)  # noqa: S607
-    try:
+    with _own_disk(small):
         with stage.redis() as client:
             home = cast(dict[str, str], client.config_get("dir"))["dir"]
             _write_to(client, str(small))
-            rest = small / "rest"
-            with suppress(OSError), rest.open("wb", buffering=0) as file:
-                while True:
-                    file.write(bytes(4_096))
-            refuses = partial(_persistence, client, "aof_last_write_status", "err")
-            stage.fleet.until(refuses, "Redis cannot write to its disk")
-            time.sleep(_LONG_S)
-            rest.unlink()
+            with _full(small):
+                refuses = partial(_persistence, client, "aof_last_write_status", "err")
+                stage.fleet.until(refuses, "Redis cannot write to its disk")
+                time.sleep(_LONG_S)
             _write_to(client, home)
             client.config_rewrite()  # sentinels had its settings written meanwhile
         stage.valkeys.wait_for_copy()
+
+
+@contextmanager
+def _own_disk(folder: Path) -> Iterator[None]:
+    """A small file system at a new folder."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", folder], check=True)  # noqa: S607
+    try:
+        yield
     finally:
-        subprocess.run(["umount", "--lazy", small], check=True)  # noqa: S607
-    small.rmdir()
+        subprocess.run(["umount", "--lazy", folder], check=True)  # noqa: S607
+    folder.rmdir()
+
+
+@contextmanager
+def _full(folder: Path) -> Iterator[None]:
+    """It has no room within the block."""
+    rest = folder / "rest"
+    with suppress(OSError), rest.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4_096))
+    yield
+    rest.unlink()
 
 
 def _write_to(client: redis.Redis, folder: str) -> None:
@@ -197,6 +213,40 @@ def _without_copies(stage: Stage) -> None:
     _refusing(stage, "min-replicas-to-write", "2")
 
 
+# -- clocks ----------------------------------------------------------------------------------------
+
+
+_BY_S = 30
+
+
+def clocks_that_can_be_set() -> Mapping[str, str]:
+    """The environment of a process that takes its time from the file `clock` of its folder; without one, it is right.
+
+    Empty if the library for this is not to be had.
+    """
+    if sys.platform != "linux" or (package := extra_packages.folder_of(FAKETIME)) is None:
+        return {}
+    (library,) = package.rglob("libfaketime.so.1")
+    settings = {"TIMESTAMP_FILE": _CLOCK, "CACHE_DURATION": "1", "DONT_FAKE_MONOTONIC": "1"}
+    return {"LD_PRELOAD": str(library), **{f"FAKETIME_{name}": value for name, value in settings.items()}}
+
+
+def _set_clock(seconds: int, stage: Stage) -> None:
+    """The master's clock is wrong by so many seconds for a while, then right again."""
+    clock = stage.valkeys.folder(stage.valkeys.master) / _CLOCK
+    with stage.redis() as client:
+
+        def wrong_by(expected: int) -> bool:
+            now, _ = client.time()
+            return abs(now - time.time() - expected) < _SETTLE_S
+
+        for by in (seconds, 0):
+            clock.write_text(f"{by:+}s")
+            stage.fleet.until(partial(wrong_by, by), f"the clock of Redis is wrong by {by} s")
+            time.sleep(_LONG_S if by else _SETTLE_S)
+    clock.unlink()
+
+
 # -- Kafka ---------------------------------------------------------------------------------------
 
 
@@ -213,6 +263,41 @@ def _freeze_broker(stage: Stage) -> None:
     stage.brokers.freeze(node)
     time.sleep(_LONG_S)
     stage.brokers.thaw(node)
+
+
+def _fill_disk_of_broker(stage: Stage) -> None:
+    """A broker that cannot write to its disk ends by itself, and starts again once there is room."""
+    node = stage.node
+    data = stage.brokers.properties[node - 1].with_name("data")
+    kept = data.with_name("kept")
+    stage.brokers.kill(node)
+    data.rename(kept)
+    with _own_disk(data):
+        _copy(kept, data)
+        stage.brokers.start(node)
+        stage.brokers.wait()
+        with _full(data):
+            ended = partial(_has_ended, stage, node)
+            stage.fleet.until(ended, f"broker {node} ends, as it cannot write")
+            time.sleep(_LONG_S)
+        stage.brokers.start(node)
+        stage.brokers.wait()
+        stage.brokers.kill(node)
+        shutil.rmtree(kept)
+        kept.mkdir()
+        _copy(data, kept)
+    kept.rename(data)
+    stage.brokers.start(node)
+    stage.brokers.wait()
+
+
+def _has_ended(stage: Stage, node: int) -> bool:
+    return stage.brokers.processes[node - 1].poll() is not None
+
+
+def _copy(folder: Path, other: Path) -> None:
+    """Its files, without their holes: Kafka allocates 10 MB for each index."""
+    subprocess.run(["cp", "-a", "--sparse=always", f"{folder}/.", other], check=True)  # noqa: S607
 
 
 def _kill_all_brokers(stage: Stage) -> None:
@@ -253,6 +338,10 @@ def _grow(stage: Stage) -> None:
 
 
 Happens = Callable[[Stage], None]
+CLOCKS: dict[str, Happens] = {
+    f"the clock of Redis is {_BY_S} s {way} for {_LONG_S:.0f} s": partial(_set_clock, by)
+    for way, by in (("ahead", _BY_S), ("behind", -_BY_S))
+}
 FAULTS: dict[str, Happens] = {
     "a driver and all its processes are killed": _kill_driver,
     "the JVM of a driver is killed": _kill_jvm,
@@ -267,13 +356,16 @@ FAULTS: dict[str, Happens] = {
     f"the disk of Redis is full for {_LONG_S:.0f} s": _fill_disk,
     f"Redis has too few copies to write for {_LONG_S:.0f} s": _without_copies,
     f"a broker is killed for {_LONG_S:.0f} s": _kill_broker,
+    f"the disk of a broker is full for {_LONG_S:.0f} s": _fill_disk_of_broker,
     f"a broker is frozen for {_LONG_S:.0f} s": _freeze_broker,
     f"all brokers are killed for {_SETTLE_S:.0f} s": _kill_all_brokers,
     f"a partition has no leader for {_LONG_S:.0f} s": _without_leader,
     "partitions are added": _grow,
+    **CLOCKS,
 }
 _NOBODY_WRITES = (_kill_all_brokers, _without_leader)
 """Faults during which no record is sent: the producer would not know what arrived."""
+_NEED_MOUNTS = (_fill_disk, _fill_disk_of_broker)
 
 
 def chosen(words: Sequence[str]) -> list[str]:
@@ -281,12 +373,14 @@ def chosen(words: Sequence[str]) -> list[str]:
     return [name for name in FAULTS if not words or any(word in name for word in words)]
 
 
-def possible(names: Sequence[str], *, mounts: bool) -> list[str]:
-    """Those that can be brought about here: without `mounts` of its own, the command fills no disk, and says so."""
-    left_out = [name for name in names if FAULTS[name] is _fill_disk and not mounts]
-    for name in left_out:
-        print(f"not tried, as it needs Linux, root and unshare: {name}", file=sys.stderr)
-    return [name for name in names if name not in left_out]
+def possible(names: Sequence[str], *, mounts: bool, clocks: bool) -> list[str]:
+    """Those that can be brought about here: with `mounts` of its own, and `clocks` to set. It names the others."""
+    needs = {} if mounts else {name: "Linux, root and unshare" for name in FAULTS if FAULTS[name] in _NEED_MOUNTS}
+    needs |= {} if clocks else dict.fromkeys(CLOCKS, f"Linux on x86-64, and {FAKETIME}")
+    for name in names:
+        if name in needs:
+            print(f"not tried, as it needs {needs[name]}: {name}", file=sys.stderr)
+    return [name for name in names if name not in needs]
 
 
 def with_own_mounts() -> list[str]:
@@ -297,14 +391,17 @@ def with_own_mounts() -> list[str]:
     return [unshare, "--mount", "--"]
 
 
-def report(seed: int, folder: Path, names: Sequence[str]) -> int:
-    """Print the report of these faults in Markdown, each row as soon as it is known; 0 if no fault did harm."""
+def report(seed: int, folder: Path, names: Sequence[str], clocks: Mapping[str, str]) -> int:
+    """Print the report of these faults in Markdown, each row as soon as it is known; 0 if no fault did harm.
+
+    `clocks` is the environment of Redis.
+    """
     random = Random(seed)  # noqa: S311 - it must replay
     order = list(FAULTS)
     random.shuffle(order)
     print(f"{datetime.now(UTC):%Y-%m-%d}, {commit()}, {psutil.cpu_count()} cores, seed {seed}\n\n{_HEAD}", flush=True)
     harm = False
-    with _stage(folder, random) as stage:
+    with _stage(folder, random, clocks) as stage:
         outcome = stage.fleet.outcome()
         for name in (each for each in order if each in names):
             row, outcome = _row(name, FAULTS[name], stage, outcome)
@@ -317,12 +414,12 @@ def report(seed: int, folder: Path, names: Sequence[str]) -> int:
 
 
 @contextmanager
-def _stage(folder: Path, random: Random) -> Iterator[Stage]:
+def _stage(folder: Path, random: Random, clocks: Mapping[str, str]) -> Iterator[Stage]:
     with ExitStack() as stack:
         brokers = servers.start_brokers(folder)
         stack.callback(brokers.stop)
         (folder / "valkeys").mkdir()
-        valkeys = stack.enter_context(redis_sentinels.watched(folder / "valkeys"))
+        valkeys = stack.enter_context(redis_sentinels.watched(folder / "valkeys", clocks))
         kafka = Kafka(brokers.bootstrap)
         fleet = Fleet(kafka, valkeys.url, f"faults-{uuid.uuid4().hex[:8]}", folder, partitions=2, pace=_PACE)
         stack.callback(fleet.end)

@@ -274,8 +274,9 @@ def main() -> int:
         ExitStack() as stack,
     ):
         if given.report:
-            here = fault_report.possible(reported, mounts=given.own_mounts)
-            return fault_report.report(given.seed, Path(folder), here) if here else 1
+            clocks = fault_report.clocks_that_can_be_set()
+            here = fault_report.possible(reported, mounts=given.own_mounts, clocks=bool(clocks))
+            return fault_report.report(given.seed, Path(folder), here, clocks) if here else 1
         kafka = servers.kafka(Path(folder))
         stack.callback(kafka.stop)
         for number, fault in enumerate(wanted):

@@ -10,15 +10,14 @@ import importlib
 import logging
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
+import extra_packages
 import processes
 from broker_jars import CACHE, ROOT
 
@@ -62,17 +61,6 @@ class Outcome:
         return ROW.format(self.name, *figures, self.wrong or "each taken, or refused by name")
 
 
-def library() -> Path:
-    """The folder with atheris, installed once: nothing else needs it."""
-    folder = CACHE / f"{ATHERIS}-{sys.version_info.major}.{sys.version_info.minor}"
-    if not folder.is_dir():
-        print(f"Installing {ATHERIS} into .cache ...", file=sys.stderr)
-        quietly = ("--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(folder))
-        if subprocess.run([sys.executable, "-m", "pip", "install", *quietly, ATHERIS], check=False).returncode:
-            sys.exit("pip could not install atheris; its message is above. It has wheels for Linux on x86-64.")
-    return folder
-
-
 def fuzz(name: str, seconds: int, seed: int) -> None:
     """Fuzz one target in this process, which ends with it."""
     atheris = importlib.import_module("atheris")
@@ -106,7 +94,9 @@ def fuzz(name: str, seconds: int, seed: int) -> None:
 
 def run(names: Sequence[str], seconds: int, seed: int) -> Iterator[Outcome]:
     """Fuzz targets at once, each in a process of its own."""
-    path = os.pathsep.join(map(str, (ROOT, ROOT / "scripts" / "lib", _SUPPORT, library())))
+    if (atheris := extra_packages.folder_of(ATHERIS)) is None:
+        sys.exit("pip could not install atheris; its message is above. It has wheels for Linux on x86-64.")
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "scripts" / "lib", _SUPPORT, atheris)))
     with ExitStack() as running:
         scratch = running.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-fuzz-"))
         environment = {"PYTHONPATH": path, "TMPDIR": scratch}

@@ -3,9 +3,10 @@
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import redis
@@ -29,8 +30,8 @@ sentinel failover-timeout {service} 5000
 class Watched:
     """The servers by port, and the ports of the sentinels."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self._folder, self._stack = folder, stack
+    def __init__(self, folder: Path, stack: ExitStack, environment: Mapping[str, str]) -> None:
+        self._folder, self._stack, self._environment = folder, stack, environment
         first, second, *self._sentinels = servers.free_ports(5)
         self._servers = {first: self._server(first, None), second: self._server(second, first)}
         self._wait_for_copy(second)
@@ -49,6 +50,10 @@ class Watched:
         with closing(redis.Redis(port=self._sentinels[0])) as sentinel:
             _, port = cast(tuple[str, int], sentinel.sentinel_get_master_addr_by_name(SERVICE))
             return port
+
+    def folder(self, port: int) -> Path:
+        """The working folder of a server."""
+        return self._folder / str(port)
 
     def kill_master(self) -> None:
         """Kill the master as a lost machine would; the sentinels then make the copy the master."""
@@ -78,7 +83,7 @@ class Watched:
         """Both come back with what the master had so many seconds before, as from a copy of its disk."""
         master = self.master
         (copy,) = self._servers.keys() - {master}
-        folder, kept = self._folder / str(master), self._folder / "kept"
+        folder, kept = self.folder(master), self._folder / "kept"
         shutil.copytree(folder, kept)
         time.sleep(seconds)
         for sentinel in self._watching:  # else they make the copy the master meanwhile
@@ -105,24 +110,26 @@ class Watched:
     def _server(self, port: int, master: int | None) -> subprocess.Popen[bytes]:
         """A server. Sentinels rewrite its file of settings."""
         of_master = f"replicaof 127.0.0.1 {master}\n" if master else ""
-        settings = f"{_SERVER_CONF.read_text()}\nport {port}\ndir {self._folder / str(port)}\n{of_master}"
+        settings = f"{_SERVER_CONF.read_text()}\nport {port}\ndir {self.folder(port)}\n{of_master}"
         settings += "enable-protected-configs local\n"  # `dir` may be set
         return self._started(port, settings)
 
     def _sentinel(self, port: int, master: int) -> subprocess.Popen[bytes]:
-        settings = _SENTINEL_CONF.format(port=port, folder=self._folder / str(port), service=SERVICE, master=master)
+        settings = _SENTINEL_CONF.format(port=port, folder=self.folder(port), service=SERVICE, master=master)
         return self._started(port, settings, "--sentinel")
 
     def _started(self, port: int, settings: str, *more: str) -> subprocess.Popen[bytes]:
-        folder = self._folder / str(port)
+        folder = self.folder(port)
         folder.mkdir()
         (folder / "server.conf").write_text(settings)
         return self._run(port, *more)
 
     def _run(self, port: int, *more: str) -> subprocess.Popen[bytes]:
-        folder = self._folder / str(port)
+        folder = self.folder(port)
         log = folder / "server.log"
-        process = processes.start([programs.valkey(), folder / "server.conf", *more], log)
+        process = processes.start(
+            [programs.valkey(), folder / "server.conf", *more], log, environment=self._environment
+        )
         self._stack.callback(processes.stop, process)
         processes.wait_until(lambda: _answers(port), 20, process, log)
         return process
@@ -164,7 +171,7 @@ def _answers(port: int) -> bool:
 
 
 @contextmanager
-def watched(folder: Path) -> Iterator[Watched]:
-    """The servers, stopped afterwards."""
+def watched(folder: Path, environment: Mapping[str, str] = MappingProxyType({})) -> Iterator[Watched]:
+    """The servers, stopped afterwards. Each works in its `folder`, with this in its environment."""
     with ExitStack() as stack:
-        yield Watched(folder, stack)
+        yield Watched(folder, stack, environment)

@@ -1,6 +1,7 @@
 """User functions of the benchmarks; imports little, because Python workers import it."""
 
 import asyncio
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drivers import points
 from spark_coop_source.function.rows import KeyRecords
 
 LETTERS = "key binary, size int, upper binary"
@@ -16,7 +18,7 @@ CLOCKED = "key binary, records int, began_ns long, ended_ns long"
 COUNTED = f"{CLOCKED}, threads int"
 WORKED = "key binary, us long"
 PASSED = "partition int, offset long, key binary, value binary"
-HANG = b"hang"
+HANG, NOTES = b"hang", "done-"
 
 _LETTERS = pa.schema([("key", pa.binary()), ("size", pa.int32()), ("upper", pa.binary())])
 _WAITED = pa.schema([("key", pa.binary()), ("records", pa.int32())])
@@ -128,6 +130,14 @@ def wait_4_ms(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
     """One key's records unchanged, each after 4 ms."""
     time.sleep(0.004 * len(records))
     return records.arrow.select(["partition", "offset", "key", "value"])
+
+
+def wait_4_ms_and_note(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
+    """The same in a worker of a driver, in whose folder it notes the offsets of what is done."""
+    passed = wait_4_ms(key, records)
+    with Path(os.environ[points.FOLDER], f"{NOTES}{os.getpid()}").open("a") as file:
+        file.writelines(f"{offset}\n" for offset in passed.column("offset").to_pylist())
+    return passed
 
 
 def wait_and_pass(key: bytes | None, records: KeyRecords) -> pa.RecordBatch:
