@@ -1,7 +1,6 @@
 """The command `scripts/chaos`: real drivers of one group, killed at random moments and at named points of the cycle."""
 
 import argparse
-import logging
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ import temporary
 from drivers import points
 from drivers.driver import Driver
 from drivers.fleet import Fleet
+from quiet import quiet
 from topics import Kafka
 
 _DRIVERS = ("a", "b", "c")
@@ -53,12 +53,11 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the kills; 0 if nothing was lost, out of order or repeated without a reason."""
     wanted = arguments()
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)
     seed = wanted.seed if wanted.seed is not None else time.time_ns() % 100_000
     random = Random(seed)  # noqa: S311 - it must replay
     log = partial(_log, time.monotonic())
     log(f"{wanted.kills} kills, --seed {seed}")
-    with processes.ending_politely(), ExitStack() as stack:
+    with quiet("kafka"), processes.ending_politely(), ExitStack() as stack:
         stack.enter_context(temporary.of_children())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-chaos-")))
         kafka, redis = stack.enter_context(servers.kafka_and_valkey(folder))

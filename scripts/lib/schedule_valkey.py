@@ -1,6 +1,5 @@
 """A Valkey of its own for schedules of the simulation: nothing else slows it down."""
 
-import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,23 +7,11 @@ from pathlib import Path
 
 import processes
 import servers
+from quiet import quiet
 from simulation.world import Valkey
 
-QUIET = ("coordinator", "spark_coop_source")
+TRACED = ("coordinator", "spark_coop_source")
 """The loggers whose lines go to the traces of the schedules."""
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Nothing of the coordinator is logged within the block."""
-    loggers = {each: each.level for each in map(logging.getLogger, QUIET)}
-    for each in loggers:
-        each.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for each, level in loggers.items():
-            each.setLevel(level)
 
 
 @contextmanager
@@ -43,7 +30,7 @@ def in_memory(folder: Path) -> Iterator[Valkey]:
 def of_command() -> Iterator[Valkey]:
     """The same for a command, which then prints nothing of the coordinator."""
     with (
-        quietly(),
+        quiet(*TRACED),
         tempfile.TemporaryDirectory(prefix="coop-kafka-simulation-") as folder,
         processes.ending_politely(),
         in_memory(Path(folder)) as valkey,

@@ -6,7 +6,6 @@ drivers restart in turns at every tenth look, one is killed at every sixtieth, a
 
 import argparse
 import csv
-import logging
 import statistics
 import sys
 import tempfile
@@ -27,6 +26,7 @@ import servers
 import temporary
 from drivers.driver import Driver
 from drivers.fleet import Feeding, Fleet
+from quiet import quiet
 from spark_coop_source import OnError, map_keys
 from spark_coop_source.function.rows import KeyRecords
 from topics import Kafka
@@ -77,8 +77,7 @@ def failing(flag: str) -> Callable[..., Any]:
 def main() -> int:
     """Run; 0 if every record arrived once the keys no longer fail, each key in order, and no memory has grown."""
     wanted = arguments()
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    with processes.ending_politely(), ExitStack() as stack:
+    with quiet("kafka"), processes.ending_politely(), ExitStack() as stack:
         stack.enter_context(temporary.of_children())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-soak-")))
         kafka, valkey = stack.enter_context(servers.kafka_and_valkey(folder))

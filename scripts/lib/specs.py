@@ -11,6 +11,7 @@ rejected.
 
 import argparse
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -101,8 +102,9 @@ def run_tlc(model: str, config: str, recorded: str = "") -> subprocess.Completed
         (folder / "Recorded.tla").write_text(recorded)
         command = [java(), "-XX:+UseSerialGC", "-Xmx256m", "-cp", str(jar()), "tlc2.TLC", "-nowarning"]
         command += ["-workers", "1", "-metadir", str(folder / "states"), "-config", "checked.cfg", f"{model}.tla"]
+        options = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}  # of short lives
         return subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            command, cwd=folder, env=options, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import schedule_valkey
 from coordinator.redis.keys import GroupKeys
+from quiet import quiet
 from simulation import schedules
 from simulation.kafka import TOPIC
 from simulation.sink import Violation
@@ -20,7 +21,7 @@ SEEDS = range(8)
 @pytest.fixture
 def valkey(tmp_path: Path) -> Iterator[Valkey]:
     """A separate Valkey, which nothing else slows down. The coordinator's log lines go to the trace."""
-    with schedule_valkey.quietly(), schedule_valkey.in_memory(tmp_path) as connections:
+    with quiet(*schedule_valkey.TRACED), schedule_valkey.in_memory(tmp_path) as connections:
         yield connections
 
 
