@@ -231,6 +231,13 @@ def clocks_that_can_be_set() -> Mapping[str, str]:
     return {"LD_PRELOAD": str(library), **{f"FAKETIME_{name}": value for name, value in settings.items()}}
 
 
+def _forget_clocks() -> None:
+    """Remove what the library keeps in shared memory for processes that have ended: it does not if they are killed."""
+    for file in Path("/dev/shm").glob("*faketime_*_*"):  # noqa: S108 - its place
+        if not psutil.pid_exists(int(file.name.rpartition("_")[2])):
+            file.unlink(missing_ok=True)
+
+
 def _set_clock(seconds: int, stage: Stage) -> None:
     """The master's clock is wrong by so many seconds for a while, then right again."""
     clock = stage.valkeys.folder(stage.valkeys.master) / _CLOCK
@@ -416,6 +423,7 @@ def report(seed: int, folder: Path, names: Sequence[str], clocks: Mapping[str, s
 @contextmanager
 def _stage(folder: Path, random: Random, clocks: Mapping[str, str]) -> Iterator[Stage]:
     with ExitStack() as stack:
+        stack.callback(_forget_clocks)
         brokers = servers.start_brokers(folder)
         stack.callback(brokers.stop)
         (folder / "valkeys").mkdir()
