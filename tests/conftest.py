@@ -128,14 +128,14 @@ def _no_clients_left() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _same_loggers() -> Iterator[None]:
-    """A test that changes what is logged says so itself: one of the next ones would wait for a line in vain."""
-    before = _levels()
+    """A test that leaves a logger at another level fails itself; else a later one would wait for a line in vain."""
+    loggers = [logging.getLogger(name) for name in ("", *OURS, "kafka")]
+    before = [each.level for each in loggers]
     yield
-    assert _levels() == before
-
-
-def _levels() -> list[int]:
-    return [logging.root.manager.disable, *(logging.getLogger(name).level for name in ("", *OURS, "kafka"))]
+    after = [each.level for each in loggers]
+    for each, level in zip(loggers, before, strict=True):
+        each.setLevel(level)
+    assert (after, logging.root.manager.disable) == (before, 0)
 
 
 def _close_idle() -> None:

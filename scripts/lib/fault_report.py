@@ -5,6 +5,7 @@ happens and ends, and the report waits until every record is in a sink. One seed
 who is hit.
 """
 
+import errno
 import os
 import shutil
 import subprocess
@@ -188,9 +189,13 @@ def _own_disk(folder: Path) -> Iterator[None]:
 def _full(folder: Path) -> Iterator[None]:
     """It has no room within the block."""
     rest = folder / "rest"
-    with suppress(OSError), rest.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4_096))
+    try:
+        with rest.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4_096))
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
     yield
     rest.unlink()
 
@@ -216,7 +221,7 @@ def _without_copies(stage: Stage) -> None:
 # -- clocks ----------------------------------------------------------------------------------------
 
 
-_BY_S = 30
+_BY_S, _NO_ROOM = 30, "No space left on device"
 
 
 def clocks_that_can_be_set() -> Mapping[str, str]:
@@ -234,14 +239,16 @@ def clocks_that_can_be_set() -> Mapping[str, str]:
 def _forget_clocks() -> None:
     """Remove what the library keeps in shared memory for processes that have ended: it does not if they are killed."""
     for file in Path("/dev/shm").glob("*faketime_*_*"):  # noqa: S108 - its place
-        if not psutil.pid_exists(int(file.name.rpartition("_")[2])):
-            file.unlink(missing_ok=True)
+        with suppress(ValueError, OSError):  # another one's
+            if not psutil.pid_exists(int(file.name.rpartition("_")[2])):
+                file.unlink()
 
 
 def _set_clock(seconds: int, stage: Stage) -> None:
     """The master's clock is wrong by so many seconds for a while, then right again."""
-    clock = stage.valkeys.folder(stage.valkeys.master) / _CLOCK
-    with stage.redis() as client:
+    port = stage.valkeys.master
+    clock = stage.valkeys.folder(port) / _CLOCK
+    with closing(redis.Redis(port=port)) as client:
 
         def wrong_by(expected: int) -> bool:
             now, _ = client.time()
@@ -251,6 +258,8 @@ def _set_clock(seconds: int, stage: Stage) -> None:
             clock.write_text(f"{by:+}s")
             stage.fleet.until(partial(wrong_by, by), f"the clock of Redis is wrong by {by} s")
             time.sleep(_LONG_S if by else _SETTLE_S)
+            if stage.valkeys.master != port or not wrong_by(by):
+                raise RuntimeError(f"the clock of the master was not wrong by {by} s all the time")
     clock.unlink()
 
 
@@ -284,8 +293,10 @@ def _fill_disk_of_broker(stage: Stage) -> None:
         stage.brokers.start(node)
         stage.brokers.wait()
         with _full(data):
-            ended = partial(_has_ended, stage, node)
-            stage.fleet.until(ended, f"broker {node} ends, as it cannot write")
+            ended = stage.brokers.processes[node - 1].poll
+            stage.fleet.until(lambda: ended() is not None, f"broker {node} ends, as it cannot write")
+            if _NO_ROOM not in data.with_name("broker.log").read_text(errors="replace"):
+                raise RuntimeError(f"broker {node} has ended for another reason than a full disk")
             time.sleep(_LONG_S)
         stage.brokers.start(node)
         stage.brokers.wait()
@@ -296,10 +307,6 @@ def _fill_disk_of_broker(stage: Stage) -> None:
     kept.rename(data)
     stage.brokers.start(node)
     stage.brokers.wait()
-
-
-def _has_ended(stage: Stage, node: int) -> bool:
-    return stage.brokers.processes[node - 1].poll() is not None
 
 
 def _copy(folder: Path, other: Path) -> None:
@@ -416,7 +423,7 @@ def report(seed: int, folder: Path, names: Sequence[str], clocks: Mapping[str, s
             print(row, flush=True)
         stage.fleet.end()
         total = stage.fleet.outcome()
-    print(f"\n{total}")
+    print(f"\n{len(names)} of {len(FAULTS)} faults; {total}")
     return 0 if total.good and not harm else 1
 
 

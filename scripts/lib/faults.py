@@ -274,7 +274,7 @@ def main() -> int:
         ExitStack() as stack,
     ):
         if given.report:
-            clocks = fault_report.clocks_that_can_be_set()
+            clocks = fault_report.clocks_that_can_be_set() if fault_report.CLOCKS.keys() & {*reported} else {}
             here = fault_report.possible(reported, mounts=given.own_mounts, clocks=bool(clocks))
             return fault_report.report(given.seed, Path(folder), here, clocks) if here else 1
         kafka = servers.kafka(Path(folder))

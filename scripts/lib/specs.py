@@ -102,9 +102,10 @@ def run_tlc(model: str, config: str, recorded: str = "") -> subprocess.Completed
         (folder / "Recorded.tla").write_text(recorded)
         command = [java(), "-XX:+UseSerialGC", "-Xmx256m", "-cp", str(jar()), "tlc2.TLC", "-nowarning"]
         command += ["-workers", "1", "-metadir", str(folder / "states"), "-config", "checked.cfg", f"{model}.tla"]
-        options = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}  # of short lives
+        # Tests give JVMs options for short lives, with one compiler.
+        environment = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
         return subprocess.run(
-            command, cwd=folder, env=options, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
 
 
