@@ -5,15 +5,12 @@ happens and ends, and the report waits until every record is in a sink. One seed
 who is hit.
 """
 
-import errno
-import os
 import shutil
-import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -25,16 +22,16 @@ import psutil
 import redis
 from kafka import KafkaAdminClient, TopicPartition
 
-import extra_packages
 import redis_sentinels
 import servers
+import set_clocks
 from checkout import commit
 from drivers.driver import Driver
 from drivers.fleet import PATIENCE_S, SESSION_S, Fleet
 from drivers.output import Outcome
+from small_disks import copy, full, own_disk
 from topics import Kafka
 
-FAKETIME, _CLOCK = "libfaketime==3.0.1", "clock"
 _PACE = "1 second"
 _SETTLE_S = 4.0  # records that arrive before a fault, and after it
 _LONG_S = SESSION_S + 5  # longer than a lease
@@ -160,44 +157,17 @@ def _fill(stage: Stage) -> None:
 def _fill_disk(stage: Stage) -> None:
     """The master writes to a small file system, which is then full. It answers only errors, so its copy takes over."""
     small = stage.fleet.folder / "small"
-    with _own_disk(small):
+    with own_disk(small):
         with stage.redis() as client:
             home = cast(dict[str, str], client.config_get("dir"))["dir"]
             _write_to(client, str(small))
-            with _full(small):
+            with full(small):
                 refuses = partial(_persistence, client, "aof_last_write_status", "err")
                 stage.fleet.until(refuses, "Redis cannot write to its disk")
                 time.sleep(_LONG_S)
             _write_to(client, home)
             client.config_rewrite()  # sentinels had its settings written meanwhile
         stage.valkeys.wait_for_copy()
-
-
-@contextmanager
-def _own_disk(folder: Path) -> Iterator[None]:
-    """A small file system at a new folder."""
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", folder], check=True)  # noqa: S607
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)  # noqa: S607
-    folder.rmdir()
-
-
-@contextmanager
-def _full(folder: Path) -> Iterator[None]:
-    """It has no room within the block."""
-    rest = folder / "rest"
-    try:
-        with rest.open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(4_096))
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-    yield
-    rest.unlink()
 
 
 def _write_to(client: redis.Redis, folder: str) -> None:
@@ -219,35 +189,13 @@ def _without_copies(stage: Stage) -> None:
 
 
 # -- clocks ----------------------------------------------------------------------------------------
-
-
 _BY_S, _NO_ROOM = 30, "No space left on device"
-
-
-def clocks_that_can_be_set() -> Mapping[str, str]:
-    """The environment of a process that takes its time from the file `clock` of its folder; without one, it is right.
-
-    Empty if the library for this is not to be had.
-    """
-    if sys.platform != "linux" or (package := extra_packages.folder_of(FAKETIME)) is None:
-        return {}
-    (library,) = package.rglob("libfaketime.so.1")
-    settings = {"TIMESTAMP_FILE": _CLOCK, "CACHE_DURATION": "1", "DONT_FAKE_MONOTONIC": "1"}
-    return {"LD_PRELOAD": str(library), **{f"FAKETIME_{name}": value for name, value in settings.items()}}
-
-
-def _forget_clocks() -> None:
-    """Remove what the library keeps in shared memory for processes that have ended: it does not if they are killed."""
-    for file in Path("/dev/shm").glob("*faketime_*_*"):  # noqa: S108 - its place
-        with suppress(ValueError, OSError):  # another one's
-            if not psutil.pid_exists(int(file.name.rpartition("_")[2])):
-                file.unlink()
 
 
 def _set_clock(seconds: int, stage: Stage) -> None:
     """The master's clock is wrong by so many seconds for a while, then right again."""
     port = stage.valkeys.master
-    clock = stage.valkeys.folder(port) / _CLOCK
+    clock = stage.valkeys.folder(port) / set_clocks.CLOCK
     with closing(redis.Redis(port=port)) as client:
 
         def wrong_by(expected: int) -> bool:
@@ -288,11 +236,11 @@ def _fill_disk_of_broker(stage: Stage) -> None:
     kept = data.with_name("kept")
     stage.brokers.kill(node)
     data.rename(kept)
-    with _own_disk(data):
-        _copy(kept, data)
+    with own_disk(data):
+        copy(kept, data)
         stage.brokers.start(node)
         stage.brokers.wait()
-        with _full(data):
+        with full(data):
             ended = stage.brokers.processes[node - 1].poll
             stage.fleet.until(lambda: ended() is not None, f"broker {node} ends, as it cannot write")
             if _NO_ROOM not in data.with_name("broker.log").read_text(errors="replace"):
@@ -303,15 +251,10 @@ def _fill_disk_of_broker(stage: Stage) -> None:
         stage.brokers.kill(node)
         shutil.rmtree(kept)
         kept.mkdir()
-        _copy(data, kept)
+        copy(data, kept)
     kept.rename(data)
     stage.brokers.start(node)
     stage.brokers.wait()
-
-
-def _copy(folder: Path, other: Path) -> None:
-    """Its files, without their holes: Kafka allocates 10 MB for each index."""
-    subprocess.run(["cp", "-a", "--sparse=always", f"{folder}/.", other], check=True)  # noqa: S607
 
 
 def _kill_all_brokers(stage: Stage) -> None:
@@ -390,19 +333,11 @@ def chosen(words: Sequence[str]) -> list[str]:
 def possible(names: Sequence[str], *, mounts: bool, clocks: bool) -> list[str]:
     """Those that can be brought about here: with `mounts` of its own, and `clocks` to set. It names the others."""
     needs = {} if mounts else {name: "Linux, root and unshare" for name in FAULTS if FAULTS[name] in _NEED_MOUNTS}
-    needs |= {} if clocks else dict.fromkeys(CLOCKS, f"Linux on x86-64, and {FAKETIME}")
+    needs |= {} if clocks else dict.fromkeys(CLOCKS, f"Linux on x86-64, and {set_clocks.FAKETIME}")
     for name in names:
         if name in needs:
             print(f"not tried, as it needs {needs[name]}: {name}", file=sys.stderr)
     return [name for name in names if name not in needs]
-
-
-def with_own_mounts() -> list[str]:
-    """What starts a command with mounts that nobody else sees; empty where that is not allowed."""
-    unshare = shutil.which("unshare")
-    if not unshare or os.geteuid() or subprocess.run([unshare, "--mount", "true"], check=False).returncode:
-        return []
-    return [unshare, "--mount", "--"]
 
 
 def report(seed: int, folder: Path, names: Sequence[str], clocks: Mapping[str, str]) -> int:
@@ -430,7 +365,7 @@ def report(seed: int, folder: Path, names: Sequence[str], clocks: Mapping[str, s
 @contextmanager
 def _stage(folder: Path, random: Random, clocks: Mapping[str, str]) -> Iterator[Stage]:
     with ExitStack() as stack:
-        stack.callback(_forget_clocks)
+        stack.callback(set_clocks.forget)
         brokers = servers.start_brokers(folder)
         stack.callback(brokers.stop)
         (folder / "valkeys").mkdir()

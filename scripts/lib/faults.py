@@ -23,6 +23,8 @@ from kafka import KafkaAdminClient, TopicPartition
 import fault_report
 import processes
 import servers
+import set_clocks
+import small_disks
 import temporary
 from drivers.fleet import Feeding, Fleet
 from spark_coop_source import OnError, map_keys
@@ -258,7 +260,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the report: order and victims (default 0)")
     parser.add_argument("--own-mounts", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.report and not given.own_mounts and (start := fault_report.with_own_mounts()):
+    if given.report and not given.own_mounts and (start := small_disks.with_own_mounts()):
         os.execv(start[0], [*start, sys.executable, *sys.argv, "--own-mounts"])
     names = given.names
     wanted = [f for f in FAULTS if not names or f.name in names]
@@ -274,7 +276,7 @@ def main() -> int:
         ExitStack() as stack,
     ):
         if given.report:
-            clocks = fault_report.clocks_that_can_be_set() if fault_report.CLOCKS.keys() & {*reported} else {}
+            clocks = set_clocks.environment() if fault_report.CLOCKS.keys() & {*reported} else {}
             here = fault_report.possible(reported, mounts=given.own_mounts, clocks=bool(clocks))
             return fault_report.report(given.seed, Path(folder), here, clocks) if here else 1
         kafka = servers.kafka(Path(folder))

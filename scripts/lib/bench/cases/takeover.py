@@ -123,8 +123,9 @@ def _caught_up(world: World, options: Mapping[str, str], end: Callable[[Driver],
         end(first)
         fleet.until(lambda: fleet.everything_arrived, "the survivor has caught up", 900)
         took, noted = time.monotonic() - began, _done([*folder.glob(f"*/{NOTES}*")])
-        if slow_job.WORK not in options and len({*noted}) != records:
-            raise RuntimeError(f"{len({*noted})} of {records} records are noted as processed")
-        return took, unread, fleet.deliveries - records, len(noted) - len({*noted})
+        done = len({*noted})
+        if slow_job.WORK not in options and done != records:
+            raise RuntimeError(f"{done} of {records} records are noted as processed")
+        return took, unread, fleet.deliveries - records, len(noted) - done
     finally:
         fleet.end()
